@@ -1,0 +1,46 @@
+"""One exception tree. Each message says what happened and what to do next, in one line.
+
+The command line prints the message and exits with ``exit_code``; nothing else turns an error into text.
+"""
+
+from __future__ import annotations
+
+
+class ResearchError(Exception):
+    """Base of everything this package raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(ResearchError):
+    """The caller's input cannot be used: topic, limit, folder, setting."""
+
+    exit_code = 2
+
+
+class StorageError(ResearchError):
+    """The database or the data directory cannot do what a run needs."""
+
+
+class LeaseLost(StorageError):
+    """Another process took this thread over; what it has done since is the truth."""
+
+
+class ThreadBusy(ResearchError):
+    """Another process is running this topic right now."""
+
+    exit_code = 5
+
+
+class Interrupted(ResearchError):
+    """The run was stopped from outside at a step boundary; the same command continues it."""
+
+    exit_code = 75
+
+
+class ModelError(ResearchError):
+    """The model could not be built, or did not answer usably."""
+
+
+class SourceError(ResearchError):
+    """A document or page could not be read. The text is written for the model: it says what to try instead."""

@@ -1,0 +1,78 @@
+"""What a piece of text from outside is made of: clean characters, and words that can be compared.
+
+Everything that enters (topics, pages, documents, model output) passes `clean` once; search, ranking and
+the support check all compare `words`, so that they agree on what a word is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import snowballstemmer
+
+# C0/C1 controls except tab and newline, NUL included (PostgreSQL refuses it), lone surrogates (not UTF-8),
+# and characters that show a reader another order or nothing at all: bidi overrides, BOM, tag characters.
+# Zero-width joiners stay: Persian and Indic scripts are spelled with them.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+_WORD = re.compile(r"[^\W_]+(?:[.,][0-9]+)*", re.UNICODE)
+
+# Scripts written without spaces between words: Han, kana, Thai, Lao, Khmer, Burmese. Hangul has spaces, but
+# glues particles to nouns, so pairs of letters compare better there as well.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+_STOPWORDS = frozenset(
+    """a about above after again all also am an and any are as at be been before being below between both but by
+    can could did do does doing during each etc few for from further had has have having he her here hers him his
+    how i if in into is it its itself just may me might more most must my no nor not now of off on once only or
+    other our ours out over own same shall she should so some such than that the their theirs them then there
+    these they this those through to too under until up us very was we were what when where which while who whom
+    whose why will with would you your yours""".split()
+)
+
+
+def clean(text: str) -> str:
+    """`text` without characters that break storage or deceive a reader; line ends become ``\\n``, form is NFC."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n")
+    return unicodedata.normalize("NFC", _UNSAFE.sub("", text))
+
+
+def words(text: str) -> list[str]:
+    """Comparable words of `text` in order: case-folded and stemmed; pairs of letters in unspaced scripts."""
+    found: list[str] = []
+    for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
+        found.extend(_forms(match[0]))
+    return found
+
+
+def content_words(text: str) -> list[str]:
+    """`words` without English function words, which say nothing about the subject."""
+    return [word for word in words(text) if word not in _STEMMED_STOPWORDS]
+
+
+@lru_cache(maxsize=65536)
+def _forms(token: str) -> tuple[str, ...]:
+    forms: list[str] = []
+    rest = 0
+    for run in _UNSPACED.finditer(token):
+        if before := token[rest : run.start()]:
+            forms.append(_stem(before))
+        letters = run[0]
+        forms.extend(letters[i : i + 2] for i in range(max(1, len(letters) - 1)))
+        rest = run.end()
+    if after := token[rest:]:
+        forms.append(_stem(after))
+    return tuple(forms)
+
+
+def _stem(token: str) -> str:
+    # The stemmer object keeps its word inside, so a shared one is not safe for threads.
+    return str(snowballstemmer.stemmer("english").stemWord(token)) if token.isascii() else token
+
+
+_STEMMED_STOPWORDS = frozenset(_stem(word) for word in _STOPWORDS) | _STOPWORDS
