@@ -1,0 +1,44 @@
+# make run TOPIC="…"   sets everything up and researches TOPIC over examples/corpus
+# make test            sets everything up and passes the tests
+# make check           formatting, lint, types, tests: what CI runs
+
+PYTHON ?= python3
+VENV   ?= .venv
+CORPUS ?= examples/corpus
+TOPIC  ?=
+RUN_FLAGS = $(if $(CORPUS),--corpus "$(CORPUS)")
+export TOPIC
+
+.PHONY: run test check lint types clean
+
+run: $(VENV)/.installed
+	@$(VENV)/bin/research-agent $${TOPIC:+--topic "$$TOPIC"} $(RUN_FLAGS)
+
+test: $(VENV)/.installed-dev
+	$(VENV)/bin/pytest -n auto
+
+check: lint types test
+
+lint: $(VENV)/.installed-dev
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(VENV)/bin/mypy
+
+# Debian's python3 can come without ensurepip; virtualenv brings its own pip.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); $(PYTHON) -m pip install --quiet --user virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV); }
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	@echo "installing into $(VENV) (once) …" >&2
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable . >&2
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
+	@echo "installing into $(VENV) (once) …" >&2
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' >&2
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

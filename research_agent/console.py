@@ -1,0 +1,84 @@
+"""Progress for a person who watches: a live line on a terminal, plain lines anywhere else. All on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.text import Text
+
+    from research_agent.run import Progress
+
+
+class PlainConsole(AbstractContextManager["PlainConsole"]):
+    """One line for each event, with the seconds since the start."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def watch(self, progress: Progress) -> None:
+        """Print one event."""
+        print(f"{time.monotonic() - self._began:6.1f}s  {_line(progress)}", file=self._stream, flush=True)
+
+
+class LiveConsole(AbstractContextManager["LiveConsole"]):
+    """Finished steps as lines, and under them what is being waited for, for how long."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(stderr=True, highlight=False)
+        self._live: Live = Live(
+            console=self._console, get_renderable=self._status, refresh_per_second=4, transient=True
+        )
+        self._waiting = ""
+        self._since = time.monotonic()
+        self._sources = 0
+
+    def __enter__(self) -> LiveConsole:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._live.stop()
+
+    def watch(self, progress: Progress) -> None:
+        """Show one event."""
+        from rich.text import Text
+
+        self._sources = max(self._sources, progress.sources)
+        if progress.kind == "waiting":
+            self._waiting, self._since = progress.text, time.monotonic()
+        else:
+            style = {"problem": "yellow", "start": "bold", "note": "dim"}.get(progress.kind, "")
+            # A Text, never markup: topics, titles and addresses come from outside.
+            self._console.print(Text(_line(progress), style=style), overflow="ellipsis", no_wrap=True)
+
+    def _status(self) -> Text:
+        from rich.text import Text
+
+        if not self._waiting:
+            return Text("")
+        waited = time.monotonic() - self._since
+        return Text(f"  … {self._waiting}  {waited:.0f} s  ({self._sources} sources so far)", style="cyan", overflow="ellipsis")
+
+
+def _line(progress: Progress) -> str:
+    match progress.kind:
+        case "step":
+            return f"step {progress.step:<2} {progress.node:<8}  {progress.text}  [{progress.sources} sources]"
+        case "waiting":
+            return f"waiting for {progress.text}"
+        case "problem":
+            return f"! {progress.text}"
+        case _:
+            return progress.text

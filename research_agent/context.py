@@ -1,0 +1,27 @@
+"""What a run brings to its nodes beside the state: nothing of it is stored in a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from research_agent.limits import DEFAULT_MAX_STEPS, Limits
+from research_agent.storage.journal import Journal, NoJournal
+
+
+@dataclass(frozen=True, slots=True)
+class ResearchContext:
+    """LangGraph's runtime context. The defaults let a graph run without our storage."""
+
+    limits: Limits = field(default_factory=Limits)
+    journal: Journal = field(default_factory=NoJournal)
+    model_name: str = "model"  # as in the journal: provider:name
+    model_timeout: float = 120.0  # seconds for one attempt
+
+
+def context_of(state: Mapping[str, Any], runtime: Runtime[ResearchContext]) -> ResearchContext:
+    """The context of a run; for a graph that was invoked without one, defaults and the state's own step limit."""
+    return runtime.context or ResearchContext(Limits(max_steps=state.get("max_steps", DEFAULT_MAX_STEPS)))

@@ -1,0 +1,104 @@
+"""A brief without a language model: the sentences of the evidence that say most about the topic.
+
+Greedy choice by marginal relevance (Carbonell & Goldstein, 1998, "The use of MMR"): each sentence counts for
+the words of the topic that earlier ones have not covered, less what it repeats of them. The same evidence
+gives the same sentences.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from research_agent.evidence.passages import split_sentences
+from research_agent.state import Passage
+from research_agent.text import content_words
+
+DEFAULT_BULLETS = 10
+_REPETITION = 0.6  # weight of overlap with chosen sentences against relevance, both 0 to 1
+_COVERED = 0.55  # what a topic word still counts after each sentence that has it
+_SAME = 0.6  # overlap from which two sentences say the same
+_MARKUP = re.compile(r"^\s*(?:[#|>*+•-]|\d+[.)]\s|```)|[|{}<>]|https?://|\]\(|[\[【]\d")
+_PROSE_END = re.compile(r"[.!?。！？][\"'”’»」』)]*$")
+# A sentence that opens so leans on the one before it and cannot stand alone.
+_LEANING = re.compile(
+    r"^(?:this|that|these|those|it|its|they|them|their|he|she|his|her|such|here|there|however|but|and|so|then|thus|"
+    r"therefore|otherwise|instead|also|both|another|the (?:same|latter|former))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of source `source`, white space folded."""
+
+    text: str
+    source: int
+    words: frozenset[str]
+
+
+def select_sentences(
+    topic: str, evidence: Sequence[tuple[int, Sequence[Passage]]], count: int = DEFAULT_BULLETS
+) -> list[Sentence]:
+    """At most `count` sentences for `topic` from `evidence` (source number, passages), best first.
+
+    Fewer, or none, when fewer sentences have to do with the topic.
+    """
+    candidates = _candidates(evidence)
+    frequency = Counter(word for sentence in candidates for word in sentence.words)
+    weights = {
+        word: math.log(1 + len(candidates) / frequency[word]) for word in set(content_words(topic)) if frequency[word]
+    }
+    chosen: list[Sentence] = []
+    used: Counter[int] = Counter()
+    while candidates and len(chosen) < count and weights:
+        total = sum(weights.values())
+        gains = [_gain(sentence, weights, total, chosen, used[sentence.source]) for sentence in candidates]
+        best = max(range(len(candidates)), key=gains.__getitem__)  # the first of equals: ledger order
+        if gains[best] <= 0:
+            break
+        pick = candidates.pop(best)
+        chosen.append(pick)
+        used[pick.source] += 1
+        weights = {word: weight * (_COVERED if word in pick.words else 1) for word, weight in weights.items()}
+        candidates = [sentence for sentence in candidates if _overlap(sentence, pick) < _SAME]
+    return chosen
+
+
+def _gain(sentence: Sentence, weights: dict[str, float], total: float, chosen: list[Sentence], used: int) -> float:
+    hit = sum(weight for word, weight in weights.items() if word in sentence.words)
+    if not hit:
+        return 0.0
+    repetition = max((_overlap(sentence, other) for other in chosen), default=0.0)
+    relevance = hit / total / (1 + abs(math.log(len(sentence.words) / 14)) / 2)  # around 14 content words reads best
+    return (relevance - _REPETITION * repetition * relevance) / (1 + 0.35 * used)
+
+
+def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]]) -> list[Sentence]:
+    found: dict[str, Sentence] = {}
+    for number, passages in evidence:
+        for passage in passages:
+            for start, end in split_sentences(passage["text"]):
+                text = " ".join(passage["text"][start:end].split())
+                if _stands_alone(text):
+                    found.setdefault(text, Sentence(text, number, frozenset(content_words(text))))
+    return [sentence for sentence in found.values() if sentence.words]
+
+
+def _stands_alone(text: str) -> bool:
+    return (
+        30 <= len(text) * (1 if text.isascii() else 2)
+        and len(text) <= 400
+        and bool(_PROSE_END.search(text))
+        and not text.endswith("?")
+        and not _MARKUP.search(text)
+        and not _LEANING.match(text)
+    )
+
+
+def _overlap(one: Sentence, other: Sentence) -> float:
+    """Share of the shorter sentence's words that the other has as well."""
+    return len(one.words & other.words) / min(len(one.words), len(other.words))

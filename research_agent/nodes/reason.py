@@ -1,0 +1,55 @@
+"""The node `reason`: one model call that asks for tools, or stops."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.tools import BaseTool
+from langgraph.runtime import Runtime
+
+from research_agent import prompts
+from research_agent.context import ResearchContext, context_of
+from research_agent.errors import ModelError
+from research_agent.limits import DONE, MODEL_FAILED
+from research_agent.models.call import CallSite, call_model
+from research_agent.state import ResearchState
+
+Node = Callable[[ResearchState, Runtime[ResearchContext]], Awaitable[dict[str, Any]]]
+
+
+def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
+    """The node for `model` with `tools` offered."""
+    bound = model.bind_tools(tools)
+
+    async def reason(state: ResearchState, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
+        context = context_of(state, runtime)
+        step = state.get("step_count", 0) + 1
+        new: list[Any] = []
+        if not state.get("messages"):
+            new.append(HumanMessage(prompts.task(state["topic"]), id="topic"))
+        elif _said_nothing(state):
+            new.append(HumanMessage(prompts.NUDGE, id=f"nudge-{step}"))
+        history = [SystemMessage(prompts.SYSTEM), *state.get("messages", []), *new]
+        try:
+            answer = await call_model(bound, history, CallSite(step, "reason"), context, runtime.stream_writer)
+        except ModelError as error:
+            if not state.get("citations"):
+                raise  # nothing to write a brief from; the thread stays as it is and the same command goes on
+            runtime.stream_writer({"problem": str(error)})
+            return {"messages": new, "step_count": step, "stop_reason": MODEL_FAILED}
+        # A model that stops before anything was read is asked once more; then it has its way.
+        done = not answer.tool_calls and (bool(state.get("citations")) or _said_nothing(state))
+        update: dict[str, Any] = {"messages": [*new, answer], "step_count": step}
+        if done or (not answer.tool_calls and step >= context.limits.max_steps):
+            update["stop_reason"] = DONE
+        return update
+
+    return reason
+
+
+def _said_nothing(state: ResearchState) -> bool:
+    last = (state.get("messages") or [None])[-1]
+    return isinstance(last, AIMessage) and not last.tool_calls

@@ -1,0 +1,89 @@
+"""The node `sanitize`: observations become evidence.
+
+It numbers sources, adds what is new to the ledger, counts turns without progress, and shortens what was shown
+before. Progress is new evidence only: a source that the ledger does not have, or new passages of one. Errors,
+leads, and pages already read are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langgraph.runtime import Runtime
+
+from research_agent import prompts
+from research_agent.context import ResearchContext, context_of
+from research_agent.limits import stop_reason
+from research_agent.state import Citation, Passage, ResearchState, merge_citations
+from research_agent.storage.journal import Turn
+
+
+async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
+    """Digest the observations of the last turn."""
+    context = context_of(state, runtime)
+    answer, observations = last_turn(state["messages"])
+    before = state.get("citations", [])
+    ledger, messages, urls = before, list[AnyMessage](), list[str]()
+    for observation in observations:
+        artifact = observation.artifact if isinstance(observation.artifact, dict) else {}
+        urls += [hit["url"] for hit in artifact.get("hits", [])]
+        if observation.status == "success" and "citation" in artifact:
+            ledger, message = _take_page(ledger, artifact["citation"], observation)
+            messages.append(message)
+        elif observation.artifact is not None:
+            messages.append(observation.model_copy(update={"artifact": None}))
+    new_sources = len(ledger) - len(before)
+    new_passages = _passage_count(ledger) - _passage_count(before)
+    update: dict[str, Any] = {
+        "messages": messages,
+        "citations": [entry for entry in ledger if entry not in before],
+        "seen_urls": urls,
+        "stagnant_turns": 0 if new_passages else state.get("stagnant_turns", 0) + 1,
+    }
+    update["stop_reason"] = stop_reason({**state, **update}, context.limits)
+    await context.journal.save_turn(
+        Turn(
+            step=state["step_count"],
+            thought=answer.text,
+            tool_calls=len(answer.tool_calls),
+            new_sources=new_sources,
+            new_passages=new_passages,
+            stagnant_turns=update["stagnant_turns"],
+            stop_reason=update["stop_reason"],
+            citations=[(n, entry) for n, entry in enumerate(ledger, start=1) if entry not in before],
+        )
+    )
+    return update
+
+
+def last_turn(messages: Sequence[AnyMessage]) -> tuple[AIMessage, list[ToolMessage]]:
+    """The last answer of the model and the observations after it."""
+    observations: list[ToolMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return message, observations[::-1]
+        if isinstance(message, ToolMessage):
+            observations.append(message)
+    return AIMessage(""), observations[::-1]
+
+
+def _take_page(
+    ledger: list[Citation], page: Citation, observation: ToolMessage
+) -> tuple[list[Citation], ToolMessage]:
+    """The ledger with this page, and the observation with its [n]: only passages not shown before are in it."""
+    known = next((entry for entry in ledger if entry["content_hash"] == page["content_hash"]), None)
+    shown = {(p["start"], p["end"]) for p in known["passages"]} if known else set()
+    fresh: list[Passage] = [p for p in page["passages"] if (p["start"], p["end"]) not in shown]
+    ledger = merge_citations(ledger, [[page]])
+    number = next(n for n, e in enumerate(ledger, start=1) if e["content_hash"] == page["content_hash"])
+    if fresh:
+        text = prompts.render_page(page["title"], page["url"], fresh, number)
+    else:
+        text = prompts.ALREADY_READ.format(number=number)
+    return ledger, observation.model_copy(update={"content": text, "artifact": None})
+
+
+def _passage_count(ledger: Sequence[Citation]) -> int:
+    return sum(len(entry["passages"]) for entry in ledger)

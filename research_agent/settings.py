@@ -1,0 +1,62 @@
+"""Settings from defaults < environment < flags. The command line loads ``.env`` into the environment first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from research_agent.errors import UsageError
+
+# Google's deprecation page shuts gemini-2.5-flash down on 2026-12-01; this id costs the same.
+DEFAULT_GEMINI_MODEL = "gemini-3.5-flash-lite"
+EXTRACTIVE = "extractive"
+
+
+class Settings(BaseSettings):
+    """Everything a run may be told from outside. Field docs are in ``.env.example``."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="RESEARCH_", extra="ignore", populate_by_name=True, env_ignore_empty=True
+    )
+
+    database_url: SecretStr | None = Field(None, validation_alias="DATABASE_URL")
+    google_api_key: SecretStr | None = Field(
+        None, validation_alias=AliasChoices("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    )
+    gemini_model: str | None = Field(None, validation_alias="GEMINI_MODEL")
+    chosen_model: str | None = Field(None, validation_alias="RESEARCH_MODEL")
+    model_timeout: float = Field(120.0, gt=0)
+    max_steps: int | None = Field(None, ge=1)
+    corpus: Path | None = None
+    data_dir: Path | None = None
+    cache_dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("research-agent"))
+    pg_bindir: Path | None = None
+    pg_osuser: str | None = None
+
+    @property
+    def model(self) -> str:
+        """The model as ``provider:name``; the built-in extractive one when there is no key and no choice."""
+        if self.chosen_model:
+            return self.chosen_model
+        if self.google_api_key or self.gemini_model:
+            return f"google_genai:{self.gemini_model or DEFAULT_GEMINI_MODEL}"
+        return EXTRACTIVE
+
+
+def load_settings(**flags: Any) -> Settings:
+    """Settings with `flags` on top; a flag that is ``None`` was not given.
+
+    Raises:
+        UsageError: a value has the wrong form; the message names the setting.
+    """
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        # The value itself is left out: it may be a secret in the wrong variable.
+        raise UsageError(f"setting {name}: {first['msg']}. Correct it in the environment or in .env.") from None

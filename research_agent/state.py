@@ -1,0 +1,107 @@
+"""The state of a run: what the next step needs. What happened is in the journal.
+
+Only plain JSON types and LangChain messages go in, so that the strict serializer can read every checkpoint.
+The three growing lists are `DeltaChannel`s: a checkpoint stores what a step added, not the whole list again,
+so a thread grows linearly with its steps (facts: plain reducers stored 1 KB x n²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypedDict, cast
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels import DeltaChannel
+
+# A full copy each so many updates bounds the replay when a thread is loaded; runs are far shorter.
+_SNAPSHOT_EVERY = 1000
+
+
+class Passage(TypedDict):
+    """A piece of a source that the model was shown: offsets into the stored text, and that text."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Citation(TypedDict):
+    """One source of the ledger. Its number is its position + 1 and never changes."""
+
+    url: str
+    title: str
+    kind: Literal["page", "document"]
+    content_hash: str
+    author: str
+    site: str
+    published: str
+    language: str
+    passages: list[Passage]
+
+
+class Claim(TypedDict):
+    """One sentence of the brief with what it stands on.
+
+    `start` and `end` are offsets of `quote` in the stored text of source `quote_source`.
+    """
+
+    bullet: int
+    text: str
+    sources: list[int]
+    verdict: Literal["supported", "unsupported"]
+    reason: str
+    score: float
+    quote: str
+    quote_source: int
+    start: int
+    end: int
+
+
+def _flat(writes: Sequence[Any]) -> list[Any]:
+    return [item for write in writes for item in (write if isinstance(write, list) else [write])]
+
+
+def append_messages(history: list[AnyMessage] | None, writes: Sequence[Any]) -> list[AnyMessage]:
+    """Append by id; a message whose id is there already takes the old one's place."""
+    by_id: dict[str, AnyMessage] = {cast(str, message.id): message for message in history or []}
+    for message in _flat(writes):
+        by_id[message.id] = message
+    return list(by_id.values())
+
+
+def merge_citations(ledger: list[Citation] | None, writes: Sequence[Any]) -> list[Citation]:
+    """Append new sources; passages of a source that is there already join it. Positions never change."""
+    merged = {citation["content_hash"]: citation for citation in ledger or []}
+    for citation in _flat(writes):
+        known = merged.get(citation["content_hash"])
+        merged[citation["content_hash"]] = _with_passages(known, citation) if known else citation
+    return list(merged.values())
+
+
+def _with_passages(known: Citation, more: Citation) -> Citation:
+    passages = {(passage["start"], passage["end"]): passage for passage in known["passages"]}
+    passages |= {(passage["start"], passage["end"]): passage for passage in more["passages"]}
+    return {**known, "passages": [passages[span] for span in sorted(passages)]}
+
+
+def append_urls(urls: list[str] | None, writes: Sequence[Any]) -> list[str]:
+    """Append what is not there yet, in order."""
+    return list(dict.fromkeys([*(urls or []), *_flat(writes)]))
+
+
+class ResearchState(TypedDict, total=False):
+    """See `docs/architecture.md`. `stop_reason` is "" while running; `outcome` is set by finalize alone."""
+
+    topic: str
+    messages: Annotated[list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=_SNAPSHOT_EVERY)]
+    citations: Annotated[list[Citation], DeltaChannel(merge_citations, snapshot_frequency=_SNAPSHOT_EVERY)]
+    seen_urls: Annotated[list[str], DeltaChannel(append_urls, snapshot_frequency=_SNAPSHOT_EVERY)]
+    step_count: int
+    max_steps: int
+    stagnant_turns: int
+    stop_reason: str
+    outcome: str
+    writer: str
+    claims: list[Claim]
+    not_established: list[str]
+    final_brief: str

@@ -1,0 +1,165 @@
+"""What was called, and what came back: written when a call ends, read back when its step runs again.
+
+One mechanism gives three things: a resumed run pays for nothing twice, budgets survive a crash, and the
+trace can be read with SQL.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from langchain_core.messages import AIMessage, ToolMessage, message_to_dict, messages_from_dict
+from psycopg.types.json import Jsonb
+
+from research_agent.state import Citation
+from research_agent.storage.database import Pool, fetch
+from research_agent.text import clean_json
+from research_agent.web.page import Page
+
+Purpose = Literal["reason", "write", "repair"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One model call that came to an end: with `response` or with `error`."""
+
+    step: int
+    purpose: Purpose
+    attempt: int
+    model: str
+    started_at: datetime
+    latency_ms: int
+    response: dict[str, Any] | None = None
+    error: str | None = None
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished turn of the loop, and the ledger entries that it touched (number, entry)."""
+
+    step: int
+    thought: str
+    tool_calls: int
+    new_sources: int
+    new_passages: int
+    stagnant_turns: int
+    stop_reason: str
+    citations: Sequence[tuple[int, Citation]] = ()
+
+
+class Journal(Protocol):
+    """Where nodes record what they did. Keyed by step, and within it by purpose or tool-call id."""
+
+    async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
+        """The answer recorded for this call if there is one, and how many attempts were made."""
+        ...
+
+    async def save_model_call(self, call: ModelCall) -> None: ...
+
+    async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None: ...
+
+    async def save_tool_call(
+        self, step: int, tool: str, args: dict[str, Any], message: ToolMessage, started_at: datetime, latency_ms: int
+    ) -> None: ...
+
+    async def save_page(self, page: Page) -> None: ...
+
+    async def save_turn(self, turn: Turn) -> None: ...
+
+
+class NoJournal:
+    """For a graph that is used without our storage: remembers nothing."""
+
+    async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
+        return None, 0
+
+    async def save_model_call(self, call: ModelCall) -> None: ...
+
+    async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None:
+        return None
+
+    async def save_tool_call(
+        self, step: int, tool: str, args: dict[str, Any], message: ToolMessage, started_at: datetime, latency_ms: int
+    ) -> None: ...
+
+    async def save_page(self, page: Page) -> None: ...
+
+    async def save_turn(self, turn: Turn) -> None: ...
+
+
+class PostgresJournal:
+    """The journal of one thread, written under a lease: a runner that lost it gets `LeaseLost`."""
+
+    def __init__(self, pool: Pool, thread_id: str, lease_token: int) -> None:
+        self._pool = pool
+        self._key = {"thread_id": thread_id, "token": lease_token}
+
+    async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
+        rows = await self._fetch("find_model_call", step=step, purpose=purpose)
+        if not rows:
+            return None, 0
+        response = rows[0]["response"]
+        return (message_from_json(response) if response else None), rows[0]["attempt"]
+
+    async def save_model_call(self, call: ModelCall) -> None:
+        values = {**asdict(call), "response": Jsonb(call.response) if call.response else None}
+        await self._fetch("save_model_call", **values)
+
+    async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None:
+        rows = await self._fetch("find_tool_call", step=step, tool_call_id=tool_call_id)
+        return ToolMessage(tool_call_id=tool_call_id, name=tool, **rows[0]) if rows else None
+
+    async def save_tool_call(
+        self, step: int, tool: str, args: dict[str, Any], message: ToolMessage, started_at: datetime, latency_ms: int
+    ) -> None:
+        await self._fetch(
+            "save_tool_call",
+            step=step,
+            tool_call_id=message.tool_call_id,
+            tool=tool,
+            args=Jsonb(clean_json(args)),
+            status=message.status,
+            content=message.text,
+            artifact=Jsonb(message.artifact) if message.artifact is not None else None,
+            started_at=started_at,
+            latency_ms=latency_ms,
+        )
+
+    async def save_page(self, page: Page) -> None:
+        await self._fetch("save_page", content_hash=page.content_hash, **asdict(page))
+
+    async def save_turn(self, turn: Turn) -> None:
+        entries = [
+            {
+                **{key: entry[key] for key in ("url", "title", "kind", "content_hash")},
+                "number": number,
+                "passages": [{"start": p["start"], "end": p["end"]} for p in entry["passages"]],
+            }
+            for number, entry in turn.citations
+        ]
+        await self._fetch("save_step", **{**asdict(turn), "citations": Jsonb(entries)})
+
+    async def _fetch(self, query: str, **values: Any) -> list[dict[str, Any]]:
+        return await fetch(self._pool, query, **values, **self._key)
+
+
+def message_to_json(message: AIMessage) -> dict[str, Any]:
+    """`message` as plain JSON that PostgreSQL can store; provider data it can't hold becomes text."""
+    cleaned: dict[str, Any] = clean_json(json.loads(json.dumps(message_to_dict(message), default=str)))
+    return cleaned
+
+
+def message_from_json(data: dict[str, Any]) -> AIMessage:
+    """The message that `message_to_json` wrote."""
+    (message,) = messages_from_dict([data])
+    assert isinstance(message, AIMessage)  # noqa: S101 - only answers of models are written
+    return message

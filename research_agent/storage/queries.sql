@@ -1,0 +1,99 @@
+-- All SQL of the program that is not a migration. Each query has a name and a line that says what for.
+
+-- name: find_runs
+-- The newest edition of each thread whose id may belong to a topic.
+select distinct on (base_thread_id) thread_id, base_thread_id, edition, topic, max_steps, outcome, brief
+from research.runs where base_thread_id = any(%(candidates)s)
+order by base_thread_id, edition desc
+
+-- name: start_run
+-- Write the run before its first step, or count one more start of it.
+insert into research.runs (thread_id, base_thread_id, edition, topic, model, max_steps, starts, lease_token)
+values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(model)s, %(max_steps)s, 1, %(token)s)
+on conflict (thread_id) do update
+set starts = runs.starts + 1, lease_token = excluded.lease_token
+where runs.topic = excluded.topic  -- else the ids collide
+returning created_at, outcome, brief
+
+-- name: finish_run
+-- Record how the run ended, with its claims, in one statement.
+with claims as (
+    insert into research.claims
+    select %(thread_id)s, c.*, %(token)s
+    from jsonb_to_recordset(%(claims)s) as c(position integer, bullet integer, text text, sources integer[],
+        verdict text, reason text, score real, quote text, quote_source integer, "start" integer, "end" integer)
+    on conflict (thread_id, position) do nothing)
+update research.runs
+set finished_at = %(finished_at)s, outcome = %(outcome)s, stop_reason = %(stop_reason)s, brief = %(brief)s, lease_token = %(token)s
+where thread_id = %(thread_id)s
+
+-- name: usage
+-- What a run has used so far.
+select count(*) as model_calls, coalesce(sum(input_tokens), 0)::bigint as input_tokens,
+       coalesce(sum(output_tokens), 0)::bigint as output_tokens,
+       coalesce(sum(cost_usd), 0)::float8 as cost_usd,
+       (select count(*) from research.tool_calls where thread_id = %(thread_id)s) as tool_calls
+from research.model_calls where thread_id = %(thread_id)s
+
+-- name: find_model_call
+-- The answer of a call that came to an end before, if it was good; else only how often it was tried.
+select response, attempt from research.model_calls
+where thread_id = %(thread_id)s and step = %(step)s and purpose = %(purpose)s
+order by attempt desc limit 1
+
+-- name: save_model_call
+-- Record one finished model call.
+insert into research.model_calls (thread_id, step, purpose, attempt, model, response, error, input_tokens,
+    cached_tokens, output_tokens, reasoning_tokens, cost_usd, started_at, latency_ms, lease_token)
+values (%(thread_id)s, %(step)s, %(purpose)s, %(attempt)s, %(model)s, %(response)s, %(error)s, %(input_tokens)s,
+    %(cached_tokens)s, %(output_tokens)s, %(reasoning_tokens)s, %(cost_usd)s, %(started_at)s, %(latency_ms)s, %(token)s)
+
+-- name: find_tool_call
+-- What a tool call that came to an end before gave.
+select status, content, artifact from research.tool_calls
+where thread_id = %(thread_id)s and step = %(step)s and tool_call_id = %(tool_call_id)s
+
+-- name: save_tool_call
+-- Record one finished tool call.
+insert into research.tool_calls (thread_id, step, tool_call_id, tool, args, status, content, artifact, started_at, latency_ms, lease_token)
+values (%(thread_id)s, %(step)s, %(tool_call_id)s, %(tool)s, %(args)s, %(status)s, %(content)s, %(artifact)s, %(started_at)s, %(latency_ms)s, %(token)s)
+
+-- name: save_page
+-- Keep the text of a page once.
+insert into research.pages (content_hash, url, title, kind, media_type, author, site, published, language, text)
+values (%(content_hash)s, %(url)s, %(title)s, %(kind)s, %(media_type)s, %(author)s, %(site)s, %(published)s, %(language)s, %(text)s)
+on conflict (content_hash) do nothing
+
+-- name: save_step
+-- Record a finished turn and what it added to the ledger, in one statement.
+with sources as (
+    insert into research.citations (thread_id, number, url, title, kind, content_hash, first_step, passages, lease_token)
+    select %(thread_id)s, c.number, c.url, c.title, c.kind, c.content_hash, %(step)s, c.passages, %(token)s
+    from jsonb_to_recordset(%(citations)s) as c(number integer, url text, title text, kind text, content_hash text, passages jsonb)
+    on conflict (thread_id, number) do update set passages = excluded.passages, lease_token = excluded.lease_token)
+insert into research.steps (thread_id, step, thought, tool_calls, new_sources, new_passages, stagnant_turns, stop_reason, lease_token)
+values (%(thread_id)s, %(step)s, %(thought)s, %(tool_calls)s, %(new_sources)s, %(new_passages)s, %(stagnant_turns)s, %(stop_reason)s, %(token)s)
+on conflict (thread_id, step) do nothing
+
+-- name: acquire_lease
+-- Take a thread that nobody holds, or whose holder is known to be dead; no row comes back when it is held.
+insert into research.leases as l (thread_id, token, holder, place, pid, pid_started, acquired_at, expires_at)
+values (%(thread_id)s, 1, %(holder)s, %(place)s, %(pid)s, %(pid_started)s, clock_timestamp(), clock_timestamp() + make_interval(secs => %(ttl)s))
+on conflict (thread_id) do update
+set token = l.token + 1, holder = excluded.holder, place = excluded.place, pid = excluded.pid,
+    pid_started = excluded.pid_started, acquired_at = excluded.acquired_at, expires_at = excluded.expires_at
+where l.expires_at < clock_timestamp() or l.token = %(dead_token)s
+returning token
+
+-- name: show_lease
+-- Who holds a thread.
+select token, holder, place, pid, pid_started, acquired_at from research.leases where thread_id = %(thread_id)s
+
+-- name: renew_lease
+-- Hold a thread for longer; no row comes back when somebody else has it.
+update research.leases set expires_at = clock_timestamp() + make_interval(secs => %(ttl)s)
+where thread_id = %(thread_id)s and token = %(token)s returning token
+
+-- name: release_lease
+-- Let go of a thread.
+update research.leases set expires_at = '-infinity' where thread_id = %(thread_id)s and token = %(token)s

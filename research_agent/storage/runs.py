@@ -1,0 +1,124 @@
+"""Which thread a topic belongs to, and the row that says how its run stands."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from research_agent.errors import StorageError, UsageError
+from research_agent.storage.database import Pool, fetch
+from research_agent.text import clean
+
+MAX_TOPIC_CHARS = 2000
+_DIGEST_LENGTHS = (10, 16, 24, 40)  # hex digits; 40 bits collide, so longer digests stand behind
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One edition of a topic. `outcome` is "" and `brief` is None until it is finished."""
+
+    thread_id: str
+    base_thread_id: str
+    edition: int
+    topic: str
+    max_steps: int | None = None  # as it was started with
+    outcome: str = ""
+    brief: dict[str, Any] | None = None
+
+
+def clean_topic(topic: str) -> str:
+    """`topic` in the form that is stored and compared: NFC, clean characters, white space folded.
+
+    Raises:
+        UsageError: nothing is left of it, or it is longer than `MAX_TOPIC_CHARS`.
+    """
+    folded = re.sub(r"\s+", " ", clean(topic)).strip()
+    if not folded:
+        raise UsageError('the topic is empty: say what to research, for example --topic "How do ReAct agents fail?"')
+    if len(folded) > MAX_TOPIC_CHARS:
+        raise UsageError(
+            f"the topic has {len(folded):,} characters, the limit is {MAX_TOPIC_CHARS:,}: "
+            "shorten it, and put background into a document of the corpus"
+        )
+    return folded
+
+
+def topic_to_thread_id(topic: str, digits: int = 10) -> str:
+    """``research-`` and the first `digits` hex digits of SHA-1 over the cleaned topic."""
+    return "research-" + hashlib.sha1(clean_topic(topic).encode(), usedforsecurity=False).hexdigest()[:digits]
+
+
+async def find_run(pool: Pool, topic: str) -> Run | None:
+    """The newest edition of `topic`, or None if it was never started. `topic` must be cleaned."""
+    for run in await _candidates(pool, topic):
+        if run.topic == topic:
+            return run
+    return None
+
+
+async def new_run(pool: Pool, topic: str) -> Run:
+    """A run for the first or the next edition of `topic`; nothing is written yet."""
+    runs = await _candidates(pool, topic)
+    taken = {run.base_thread_id for run in runs}
+    for run in runs:
+        if run.topic == topic:
+            edition = run.edition + 1
+            return Run(f"{run.base_thread_id}.{edition}", run.base_thread_id, edition, topic)
+    for digits in _DIGEST_LENGTHS:
+        if (thread_id := topic_to_thread_id(topic, digits)) not in taken:
+            return Run(thread_id, thread_id, 1, topic)
+    raise StorageError("every thread id of this topic belongs to another topic: reword the topic")
+
+
+async def start_run(pool: Pool, run: Run, *, model: str, max_steps: int, token: int) -> tuple[datetime, Run]:
+    """Write the row, or count another start of it. Returns when it began and how it stands now."""
+    rows = await fetch(
+        pool,
+        "start_run",
+        thread_id=run.thread_id,
+        base_thread_id=run.base_thread_id,
+        edition=run.edition,
+        topic=run.topic,
+        model=model,
+        max_steps=max_steps,
+        token=token,
+    )
+    if not rows:
+        raise StorageError("another topic took the same thread id a moment ago: run the same command again")
+    (row,) = rows
+    stands = replace(run, outcome=row["outcome"] or "", brief=row["brief"])
+    return row["created_at"], stands
+
+
+async def finish_run(
+    pool: Pool, run: Run, *, token: int, finished_at: datetime, brief: dict[str, Any], claims: list[Any]
+) -> None:
+    """Record the end: outcome, stop reason, brief and claims."""
+    await fetch(
+        pool,
+        "finish_run",
+        thread_id=run.thread_id,
+        token=token,
+        finished_at=finished_at,
+        outcome=brief["outcome"],
+        stop_reason=brief["stop_reason"],
+        brief=Jsonb(brief),
+        claims=Jsonb([{"position": position, **claim} for position, claim in enumerate(claims, start=1)]),
+    )
+
+
+async def run_usage(pool: Pool, run: Run) -> dict[str, Any]:
+    """Calls, tokens and USD of all starts of `run` together, from the journal."""
+    (row,) = await fetch(pool, "usage", thread_id=run.thread_id)
+    return dict(row)
+
+
+async def _candidates(pool: Pool, topic: str) -> list[Run]:
+    ids = [topic_to_thread_id(topic, digits) for digits in _DIGEST_LENGTHS]
+    rows = await fetch(pool, "find_runs", candidates=ids)
+    return [Run(**{**row, "outcome": row["outcome"] or ""}) for row in rows]

@@ -1,0 +1,77 @@
+"""What wraps every tool call: journal, time limit, and an observation instead of an exception."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from research_agent import prompts
+from research_agent.context import ResearchContext
+from research_agent.errors import SourceError, StorageError
+from research_agent.text import clean, clean_json
+
+MAX_OBSERVATION_CHARS = 12_000
+_log = logging.getLogger(__name__)
+
+Execute = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[None]]]
+
+
+async def guard_tool_call(request: ToolCallRequest, execute: Execute) -> ToolMessage:
+    """The observation of one tool call: the recorded one if this call came to an end before, else a new one.
+
+    Never raises for a tool's failure. What does pass are storage errors (without a journal nothing may go on)
+    and LangGraph's own signals.
+    """
+    context: ResearchContext = request.runtime.context or ResearchContext()
+    call, step = request.tool_call, request.state.get("step_count", 0)
+    call_id = call["id"] or ""
+    message = await context.journal.find_tool_call(step, call_id, call["name"])
+    if message is None:
+        started_at, began = datetime.now(UTC), time.perf_counter()
+        message = _bounded(await _observe(request, execute, context))
+        latency_ms = round((time.perf_counter() - began) * 1000)
+        await context.journal.save_tool_call(step, call["name"], dict(call["args"]), message, started_at, latency_ms)
+    # The same id when the step runs again: sanitize replaces the message by it.
+    return message.model_copy(update={"id": f"tool-{step}-{call_id}"})
+
+
+async def _observe(request: ToolCallRequest, execute: Execute, context: ResearchContext) -> ToolMessage:
+    name, seconds = request.tool_call["name"], context.limits.max_seconds_per_tool
+    if request.tool is None:
+        known = ", ".join(sorted(tool.name for tool in request.runtime.tools))
+        return _failure(request, prompts.UNKNOWN_TOOL.format(name=name, tools=known))
+    try:
+        async with asyncio.timeout(seconds):
+            result = await execute(request)
+    except TimeoutError:
+        return _failure(request, prompts.TOOL_TIMEOUT.format(name=name, seconds=seconds))
+    except SourceError as error:
+        return _failure(request, str(error))
+    except (GraphBubbleUp, StorageError):
+        raise
+    except Exception as error:
+        _log.warning("tool %s failed: %s", name, type(error).__name__)
+        return _failure(request, prompts.TOOL_FAILED.format(name=name, error=type(error).__name__))
+    if isinstance(result, ToolMessage):
+        return result
+    return _failure(request, prompts.TOOL_FAILED.format(name=name, error="it tried to change the run"))
+
+
+def _failure(request: ToolCallRequest, text: str) -> ToolMessage:
+    return ToolMessage(text, tool_call_id=request.tool_call["id"], name=request.tool_call["name"], status="error")
+
+
+def _bounded(message: ToolMessage) -> ToolMessage:
+    """Observations stay small and clean whatever a tool returns: they are sent to the model in each later turn."""
+    text = clean(message.text)
+    if len(text) > MAX_OBSERVATION_CHARS:
+        text = text[:MAX_OBSERVATION_CHARS] + "\n[cut]"
+    return message.model_copy(update={"content": text, "artifact": clean_json(message.artifact)})
