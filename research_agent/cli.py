@@ -10,7 +10,7 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -59,13 +59,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="research-agent",
-        description="Research a topic and print a short brief in which every sentence stands on a passage that was read.",
+        description="Research a topic. Prints a short brief; every sentence of it stands on a passage that was read.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--topic", default=DEFAULT_TOPIC, help=f'what to research (default: "{DEFAULT_TOPIC}")')
     parser.add_argument("--corpus", metavar="DIR", help="search this folder of .md, .txt, .html and .pdf files")
-    parser.add_argument("--max-steps", type=_positive, metavar="N", help="model turns before the brief is written (default: 10)")
+    parser.add_argument("--max-steps", type=_positive, metavar="N", help="model turns before the brief (default: 10)")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="chat model, or extractive (built in, needs no key)")
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
     parser.add_argument("--json", action="store_true", help="print the brief as JSON")
@@ -98,17 +98,13 @@ async def _research(arguments: argparse.Namespace) -> Brief:
     from research_agent.settings import EXTRACTIVE, load_settings
 
     _load_dotenv()
-    settings = load_settings(
-        corpus=arguments.corpus, chosen_model=arguments.model, max_steps=arguments.max_steps
-    )
+    settings = load_settings(corpus=arguments.corpus, chosen_model=arguments.model, max_steps=arguments.max_steps)
     if settings.model == EXTRACTIVE and not settings.chosen_model and not arguments.quiet:
         _say("no model key found: using the built-in extractive model. For a language model: export GEMINI_API_KEY=…")
     stop = asyncio.Event()
     _stop_on_signals(stop, arguments)
     with _console(quiet=arguments.quiet) as watch:
-        return await research(
-            arguments.topic, fresh=arguments.fresh, settings=settings, on_progress=watch, stop=stop
-        )
+        return await research(arguments.topic, fresh=arguments.fresh, settings=settings, on_progress=watch, stop=stop)
 
 
 def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None:
@@ -116,7 +112,7 @@ def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None
 
     def on_signal(number: int) -> None:
         if stop.is_set():
-            _say(f"\nstopped at once. To continue: {_resume_command(arguments)}")
+            _say(f"\nstopped at once\nto continue: {_resume_command(arguments)}")
             os._exit(Interrupted.exit_code)
         _say("\nstopping at the next step boundary; once more to stop at once")
         stop.set()
@@ -127,7 +123,7 @@ def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None
 
 
 @contextlib.contextmanager
-def _console(*, quiet: bool):  # type: ignore[no-untyped-def]
+def _console(*, quiet: bool) -> Iterator[Watcher | None]:
     from research_agent.console import LiveConsole, PlainConsole
 
     if quiet:
@@ -203,7 +199,7 @@ def _load_dotenv() -> None:
     load_dotenv(Path.cwd() / ".env")
 
 
-def _loop_factory():  # type: ignore[no-untyped-def]
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
     # psycopg cannot use Windows' default loop.
     return asyncio.SelectorEventLoop if sys.platform == "win32" else None
 

@@ -48,7 +48,9 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._live.stop()
 
     def watch(self, progress: Progress) -> None:
@@ -69,7 +71,8 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         if not self._waiting:
             return Text("")
         waited = time.monotonic() - self._since
-        return Text(f"  … {self._waiting}  {waited:.0f} s  ({self._sources} sources so far)", style="cyan", overflow="ellipsis")
+        status = f"  … {self._waiting}  {waited:.0f} s  ({self._sources} sources so far)"
+        return Text(status, style="cyan", overflow="ellipsis", no_wrap=True)
 
 
 def _line(progress: Progress) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
 from research_agent.limits import DEFAULT_MAX_STEPS, Limits
+from research_agent.state import ResearchState
 from research_agent.storage.journal import Journal, NoJournal
 
 
@@ -25,3 +26,9 @@ class ResearchContext:
 def context_of(state: Mapping[str, Any], runtime: Runtime[ResearchContext]) -> ResearchContext:
     """The context of a run; for a graph that was invoked without one, defaults and the state's own step limit."""
     return runtime.context or ResearchContext(Limits(max_steps=state.get("max_steps", DEFAULT_MAX_STEPS)))
+
+
+class Node(Protocol):
+    """A node of the graph: from the state to what it adds or changes."""
+
+    def __call__(self, state: ResearchState, runtime: Runtime[ResearchContext]) -> Awaitable[dict[str, Any]]: ...

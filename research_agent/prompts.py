@@ -43,11 +43,14 @@ Some sentences of your brief are not supported by the passages they cite:
 
 {problems}
 
-Write the whole brief again. Correct these sentences so that a passage says them, or leave them out. Change nothing else."""
+Write the whole brief again. Correct these sentences so that a passage says them,
+or leave them out. Change nothing else."""
 
 NUDGE = "You called no tool and nothing has been read yet. Call search_web or fetch_url first."
 NOTHING_FOUND = 'No result for "{query}". Try fewer or other words.'
-ALREADY_READ = "Nothing new: these passages of [{number}] were shown before. Read another page, or this one with another focus."
+ALREADY_READ = (
+    "Nothing new: these passages of [{number}] were shown before. Read another page, or this one with another focus."
+)
 NO_RESULT_YET = "Use only addresses that a search result or a page gave. Call search_web first."
 UNKNOWN_TOOL = "There is no tool {name!r}. Use one of: {tools}."
 TOOL_TIMEOUT = "{name} took longer than {seconds:.0f} s and was stopped. Try another source."

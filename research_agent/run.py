@@ -106,9 +106,7 @@ class _Job:
 
         model = load_model(self.settings)
         max_steps = self.settings.max_steps or run.max_steps or DEFAULT_MAX_STEPS
-        started_at, stands = await start_run(
-            pool, run, model=self.settings.model, max_steps=max_steps, token=token
-        )
+        started_at, stands = await start_run(pool, run, model=self.settings.model, max_steps=max_steps, token=token)
         if stands.brief:  # another process finished it while this one was waiting for the lease
             return Brief.from_dict(stands.brief)
         state = await self._stream(pool, run, token, model, corpus, max_steps)
@@ -230,7 +228,11 @@ def _describe(node: str, update: dict[str, Any]) -> str:
             return f"{len(update.get('messages', []))} calls" + (f", {len(failed)} failed" if failed else "")
         case "sanitize":
             stuck = update.get("stagnant_turns", 0)
-            return f"nothing new ({stuck} in a row)" if stuck else f"{len(update.get('citations', []))} sources with news"
+            return (
+                f"nothing new ({stuck} in a row)"
+                if stuck
+                else f"{len(update.get('citations', []))} sources gave something new"
+            )
         case _:
             kept = [claim for claim in update.get("claims", []) if claim["verdict"] == "supported"]
             return f"{len(kept)} of {len(update.get('claims', []))} sentences stand on a passage"

@@ -24,9 +24,7 @@ class Settings(BaseSettings):
     )
 
     database_url: SecretStr | None = Field(None, validation_alias="DATABASE_URL")
-    google_api_key: SecretStr | None = Field(
-        None, validation_alias=AliasChoices("GOOGLE_API_KEY", "GEMINI_API_KEY")
-    )
+    google_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("GOOGLE_API_KEY", "GEMINI_API_KEY"))
     gemini_model: str | None = Field(None, validation_alias="GEMINI_MODEL")
     chosen_model: str | None = Field(None, validation_alias="RESEARCH_MODEL")
     model_timeout: float = Field(120.0, gt=0)

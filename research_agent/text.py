@@ -20,7 +20,6 @@ import snowballstemmer
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
-_WORD = re.compile(r"[^\W_]+(?:[.,][0-9]+)*", re.UNICODE)
 
 # Scripts written without spaces between words: Han, kana, Thai, Lao, Khmer, Burmese. Hangul has spaces, but
 # glues particles to nouns, so pairs of letters compare better there as well.
@@ -34,7 +33,7 @@ _STOPWORDS = frozenset(
     how i if in into is it its itself just may me might more most must my no nor not now of off on once only or
     other our ours out over own same shall she should so some such than that the their theirs them then there
     these they this those through to too under until up us very was we were what when where which while who whom
-    whose why will with would you your yours""".split()
+    whose why will with would you your yours""".split()  # noqa: SIM905 - a list of 150 quoted words is not readable
 )
 
 
@@ -51,7 +50,7 @@ def clean(text: str) -> str:
 def words(text: str) -> list[str]:
     """Comparable words of `text` in order: case-folded and stemmed; pairs of letters in unspaced scripts."""
     found: list[str] = []
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
+    for match in _word().finditer(unicodedata.normalize("NFKC", text).casefold()):
         found.extend(_forms(match[0]))
     return found
 
@@ -59,6 +58,13 @@ def words(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """`words` without English function words, which say nothing about the subject."""
     return [word for word in words(text) if word not in _STEMMED_STOPWORDS]
+
+
+@lru_cache(maxsize=1)
+def _word() -> re.Pattern[str]:
+    """Letters with their marks (without them Hindi and Thai fall to pieces), and numbers such as 2,500.5."""
+    marks = "".join(c for c in map(chr, range(0x300, 0x1F000)) if unicodedata.category(c) in ("Mn", "Mc"))
+    return re.compile(rf"[^\W_](?:[^\W_]|[{marks}\u200c\u200d])*(?:[.,][0-9]+)*")
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,6 @@ _SENTENCE_END = re.compile(
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|e\.g|i\.e|etc|cf|vs|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Jr|Sr|al|Inc|Ltd|Co|approx|ca|bzw|z\.B|u\.a))\.$",
 )
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
@@ -105,8 +104,7 @@ def _passage_spans(text: str, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    front = _FRONT_MATTER.match(text)
-    begin = front.end() if front else 0
+    begin = 0
     for match in _BLANK.finditer(text, begin):
         if span := _nonempty(text, begin, match.start()):
             yield span

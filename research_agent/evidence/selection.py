@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +21,11 @@ from research_agent.text import content_words
 DEFAULT_BULLETS = 10
 _REPETITION = 0.6  # weight of overlap with chosen sentences against relevance, both 0 to 1
 _COVERED = 0.55  # what a topic word still counts after each sentence that has it
+_MIN_CHARS, _MAX_CHARS = 30, 400  # letters of other scripts say more each
+_ON_TOPIC = 0.5  # of the topic's words more than this share must occur at all: else the evidence is about something else
+_MIN_SHARE = 0.2  # of the weight of these words one sentence must have so much
 _SAME = 0.6  # overlap from which two sentences say the same
-_MARKUP = re.compile(r"^\s*(?:[#|>*+•-]|\d+[.)]\s|```)|[|{}<>]|https?://|\]\(|[\[【]\d")
+_MARKUP = re.compile(r"^\s*(?:[#|>*+•-]|\d+[.)]\s|```)|[|{}<>]|https?://|\]\(|[\[【]")
 _PROSE_END = re.compile(r"[.!?。！？][\"'”’»」』)]*$")
 # A sentence that opens so leans on the one before it and cannot stand alone.
 _LEANING = re.compile(
@@ -47,11 +51,14 @@ def select_sentences(
 
     Fewer, or none, when fewer sentences have to do with the topic.
     """
-    candidates = _candidates(evidence)
+    candidates = _candidates(evidence, latin=_is_latin(topic))
     frequency = Counter(word for sentence in candidates for word in sentence.words)
-    weights = {
-        word: math.log(1 + len(candidates) / frequency[word]) for word in set(content_words(topic)) if frequency[word]
-    }
+    asked = sorted(set(content_words(topic)))  # sorted: a sum of floats depends on their order
+    weights = {word: math.log(1 + len(candidates) / frequency[word]) for word in asked if frequency[word]}
+    if len(weights) <= _ON_TOPIC * len(asked):
+        return []
+    bar = _MIN_SHARE * sum(weights.values())
+    candidates = [s for s in candidates if sum(weights.get(word, 0.0) for word in sorted(s.words)) >= bar]
     chosen: list[Sentence] = []
     used: Counter[int] = Counter()
     while candidates and len(chosen) < count and weights:
@@ -77,26 +84,32 @@ def _gain(sentence: Sentence, weights: dict[str, float], total: float, chosen: l
     return (relevance - _REPETITION * repetition * relevance) / (1 + 0.35 * used)
 
 
-def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]]) -> list[Sentence]:
+def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]], *, latin: bool) -> list[Sentence]:
+    """Each different sentence that can stand alone, in the kind of script that the topic is written in."""
     found: dict[str, Sentence] = {}
     for number, passages in evidence:
         for passage in passages:
             for start, end in split_sentences(passage["text"]):
                 text = " ".join(passage["text"][start:end].split())
-                if _stands_alone(text):
+                if _stands_alone(text) and _is_latin(text) == latin:
                     found.setdefault(text, Sentence(text, number, frozenset(content_words(text))))
     return [sentence for sentence in found.values() if sentence.words]
 
 
 def _stands_alone(text: str) -> bool:
     return (
-        30 <= len(text) * (1 if text.isascii() else 2)
-        and len(text) <= 400
+        _MIN_CHARS <= len(text) * (1 if text.isascii() else 2)
+        and len(text) <= _MAX_CHARS
         and bool(_PROSE_END.search(text))
         and not text.endswith("?")
         and not _MARKUP.search(text)
         and not _LEANING.match(text)
     )
+
+
+def _is_latin(text: str) -> bool:
+    letters = [letter for letter in text if letter.isalpha()]
+    return sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) * 2 >= len(letters)
 
 
 def _overlap(one: Sentence, other: Sentence) -> float:

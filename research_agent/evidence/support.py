@@ -48,12 +48,15 @@ def check_support(claim: str, evidence: Sequence[tuple[int, Sequence[Passage]]])
     weights = _word_weights(claim, [passage["text"] for _, passage in passages])
     if not weights:
         return Verdict(False, "it has no content that could be checked", 0.0)
-    best = max(
-        (_judge(claim, weights, number, passage, span) for number, passage in passages for span in _windows(passage["text"])),
+    return max(
+        (
+            _judge(claim, weights, number, passage, span)
+            for number, passage in passages
+            for span in _windows(passage["text"])
+        ),
         # The shortest of equally good quotes; the first in the ledger of equally long ones.
         key=lambda verdict: (verdict.supported, verdict.score, -len(verdict.quote), -verdict.source, -verdict.start),
     )
-    return best
 
 
 def _judge(claim: str, weights: dict[str, float], number: int, passage: Passage, span: tuple[int, int]) -> Verdict:
@@ -63,14 +66,18 @@ def _judge(claim: str, weights: dict[str, float], number: int, passage: Passage,
     reason = ""
     if score < THRESHOLD:
         reason = "the cited passages do not say this"
-    elif missing := sorted(set(_NUMBER.findall(claim)) - set(_NUMBER.findall(quote))):
-        reason = f"{', '.join(missing)} does not stand in the passage"
-    elif missing := sorted(name for name in set(_NAME.findall(claim)) if name.casefold() not in quote.casefold()):
+    elif missing := sorted(_particulars(claim, quote)):
         reason = f"{', '.join(missing)} does not stand in the passage"
     elif bool(_NEGATION.search(claim)) != bool(_NEGATION.search(quote)):
         reason = "one of claim and passage negates, the other does not"
     start = passage["start"] + span[0]
     return Verdict(not reason, reason, round(score, 4), number, start, start + len(quote), quote)
+
+
+def _particulars(claim: str, quote: str) -> set[str]:
+    """Numbers and names of the claim that the quote does not hold."""
+    names = {name for name in _NAME.findall(claim) if name.casefold() not in quote.casefold()}
+    return names | (set(_NUMBER.findall(claim)) - set(_NUMBER.findall(quote)))
 
 
 def _word_weights(claim: str, texts: Sequence[str]) -> dict[str, float]:

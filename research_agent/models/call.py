@@ -65,7 +65,11 @@ async def call_model(
 
 
 async def _attempt(
-    model: Runnable[Any, BaseMessage], messages: Sequence[BaseMessage], site: CallSite, attempt: int, context: ResearchContext
+    model: Runnable[Any, BaseMessage],
+    messages: Sequence[BaseMessage],
+    site: CallSite,
+    attempt: int,
+    context: ResearchContext,
 ) -> tuple[ModelCall, Exception | None]:
     started_at, began = datetime.now(UTC), time.perf_counter()
 

@@ -21,13 +21,17 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from research_agent import prompts
+from research_agent.evidence.passages import split_sentences
 from research_agent.evidence.selection import select_sentences
 from research_agent.search.base import SearchHit
 from research_agent.text import content_words
 
 READ_AT_ONCE = 3
 MAX_SOURCES = 8
-_MAX_QUERIES = 8
+_QUERIES_AT_ONCE = 3
+# What a hit is worth beside its merged rank (0 to about 1.5): its title stands in the topic, a read page mentions
+# the title, it has words nothing read has. benchmarks/recall.py hardly moves when they are halved or doubled.
+_NAMED, _LINKED, _GAIN = 0.5, 1.0, 0.3
 _FACET = re.compile(r"\s+(?:and|or|vs\.?|versus|und|oder|y|et)\s+|[,;:?!/()]+\s*", re.IGNORECASE)
 _NAME = re.compile(r"\b[^\W\d_a-z][\w’'-]*(?:[ ](?:of|the|de|von|van|la|and)?[ ]?[^\W\d_a-z][\w’'-]*)*")
 
@@ -42,6 +46,7 @@ class _Notes:
     hits: dict[str, tuple[float, SearchHit]] = field(default_factory=dict)  # by URL, with merged rank
     pages: list[prompts.ReadPage] = field(default_factory=list)
     turns: int = 0
+    searched_last: bool = False
 
 
 class ExtractiveChatModel(BaseChatModel):
@@ -92,6 +97,7 @@ def _take_notes(messages: Sequence[BaseMessage]) -> _Notes:
             notes.topic = prompts.read_topic(message.text)
         elif isinstance(message, AIMessage):
             notes.turns += 1
+            notes.searched_last = any(call["name"] == "search_web" for call in message.tool_calls)
             for call in message.tool_calls:
                 if call["name"] == "search_web":
                     notes.queries.append(str(call["args"].get("query", "")))
@@ -108,12 +114,16 @@ def _take_notes(messages: Sequence[BaseMessage]) -> _Notes:
 
 def _next_turn(notes: _Notes) -> AIMessage:
     if not notes.queries:
-        return _calls(notes, [("search_web", {"query": query}) for query in _first_queries(notes.topic)])
-    enough = len(notes.pages) >= MAX_SOURCES
-    if not enough and (urls := _most_promising(notes)):
-        return _calls(notes, [("fetch_url", {"url": url, "focus": ""}) for url in urls])
-    if not enough and len(notes.queries) < _MAX_QUERIES and (query := _next_query(notes)):
-        return _calls(notes, [("search_web", {"query": query})])
+        return _calls(notes, "search_web", "query", _first_queries(notes.topic))
+    if len(notes.pages) >= MAX_SOURCES:
+        return AIMessage("DONE")
+    if notes.searched_last:
+        if urls := _most_promising(notes):
+            return _calls(notes, "fetch_url", "url", urls)
+    elif queries := _next_queries(notes):
+        return _calls(notes, "search_web", "query", queries)
+    if not notes.searched_last and (urls := _most_promising(notes)):
+        return _calls(notes, "fetch_url", "url", urls)
     return AIMessage("DONE")
 
 
@@ -121,23 +131,62 @@ def _first_queries(topic: str) -> list[str]:
     """The topic, and its parts where it names several things."""
     facets = [facet.strip() for facet in _FACET.split(topic)]
     parts = [facet for facet in facets if len(set(content_words(facet))) >= 2]
-    return list(dict.fromkeys([topic, *(parts if len(parts) > 1 else [])]))[:3]
+    return list(dict.fromkeys([topic, *(parts if len(parts) > 1 else [])]))[:_QUERIES_AT_ONCE]
+
+
+def _next_queries(notes: _Notes) -> list[str]:
+    """What to look for next: names that read pages mention beside words of the topic, with what is still open."""
+    missing = " ".join(_open_words(notes))
+    queries = [f"{name} {missing}".strip() for name in _mentioned_names(notes)]
+    if not queries and missing:
+        queries = [missing]
+    return [query for query in queries if query not in notes.queries][:_QUERIES_AT_ONCE]
+
+
+def _open_words(notes: _Notes) -> list[str]:
+    """Words of the topic, as it spells them, that no read page has."""
+    covered = {word for page in notes.pages for word in content_words(page.text)}
+    return [token for token in notes.topic.split() if (words := content_words(token)) and not covered & set(words)]
+
+
+def _mentioned_names(notes: _Notes) -> list[str]:
+    """Names in read pages that the topic does not give and no page read is about, the best connected first."""
+    topic = set(content_words(notes.topic))
+    about = {word for page in notes.pages for word in content_words(page.title)} | topic
+    scores: dict[str, float] = {}
+    for page in notes.pages:
+        for start, end in split_sentences(page.text):
+            sentence = page.text[start:end]
+            shared = len(topic & set(content_words(sentence))) / max(1, len(topic))
+            for match in _NAME.finditer(sentence):
+                if match.start() and (words := set(content_words(match[0]))) and not words <= about:
+                    scores[match[0]] = scores.get(match[0], 0.0) + shared
+    return sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
 
 
 def _most_promising(notes: _Notes) -> list[str]:
-    """Addresses of unread hits of the last search, best first; hits that cover what is still open come first."""
-    return [url for url in notes.hits if url not in notes.tried][:READ_AT_ONCE]
+    """Addresses of unread hits: well ranked, about something the topic or a read page names, or about what is open."""
+    still_open = {word for token in _open_words(notes) for word in content_words(token)}
+    topic = set(content_words(notes.topic))
+    mentioned = " ".join(page.text for page in notes.pages).casefold()
+
+    def promise(url: str) -> float:
+        rank, hit = notes.hits[url]
+        title = set(content_words(hit.title))
+        named = bool(title) and title <= topic
+        linked = len(hit.title) > 3 and hit.title.casefold() in mentioned
+        gain = len(still_open & set(content_words(f"{hit.title} {hit.snippet}"))) / max(1, len(still_open))
+        return rank + _NAMED * named + _LINKED * linked + _GAIN * gain
+
+    unread = [url for url in notes.hits if url not in notes.tried]
+    return sorted(unread, key=promise, reverse=True)[:READ_AT_ONCE]
 
 
-def _next_query(notes: _Notes) -> str:
-    return ""
-
-
-def _calls(notes: _Notes, calls: Sequence[tuple[str, dict[str, str]]]) -> AIMessage:
+def _calls(notes: _Notes, tool: str, argument: str, values: Sequence[str]) -> AIMessage:
     return AIMessage(
         "",
         tool_calls=[
-            ToolCall(name=name, args=args, id=f"call-{notes.turns + 1}-{position}", type="tool_call")
-            for position, (name, args) in enumerate(calls, start=1)
+            ToolCall(name=tool, args={argument: value}, id=f"call-{notes.turns + 1}-{position}", type="tool_call")
+            for position, value in enumerate(values, start=1)
         ],
     )

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 
 from research_agent import prompts
-from research_agent.context import ResearchContext, context_of
+from research_agent.context import Node, ResearchContext, context_of
 from research_agent.errors import ModelError
 from research_agent.evidence.brief import Brief, outcome_of
 from research_agent.evidence.claims import DraftClaim, has_url, parse_claims
@@ -23,7 +23,6 @@ from research_agent.export.markdown import to_markdown
 from research_agent.limits import DONE
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief
-from research_agent.nodes.reason import Node
 from research_agent.settings import EXTRACTIVE
 from research_agent.state import Citation, Claim, Passage, ResearchState
 
@@ -48,9 +47,7 @@ def make_finalize(model: BaseChatModel) -> Node:
             "claims": claims,
             "not_established": [f"{c['text']} — {c['reason']}" for c in claims if c["verdict"] != "supported"],
         }
-        brief = Brief.from_state(
-            {**state, **result}, thread_id="", edition=1, model=context.model_name
-        )
+        brief = Brief.from_state({**state, **result}, thread_id="", edition=1, model=context.model_name)
         return {**result, "final_brief": to_markdown(brief)}
 
     return finalize
@@ -86,9 +83,7 @@ async def _write(
 
 def choose_evidence(topic: str, ledger: Sequence[Citation], budget: int = EVIDENCE_CHARS) -> Evidence:
     """Passages for the writer within `budget` characters, spread over sources: each one's best, then each second …"""
-    ranked = [
-        [passage for _, passage in rank_passages(citation["passages"], topic)] for citation in ledger
-    ]
+    ranked = [[passage for _, passage in rank_passages(citation["passages"], topic)] for citation in ledger]
     chosen: dict[int, list[Passage]] = {number: [] for number in range(1, len(ledger) + 1)}
     for depth in range(max((len(passages) for passages in ranked), default=0)):
         for number, passages in enumerate(ranked, start=1):
@@ -128,7 +123,11 @@ def _check(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
 def _repair_request(problems: Sequence[Claim]) -> str:
     lines = []
     for claim in problems:
-        closest = f' Closest passage, in [{claim["quote_source"]}]: "{prompts.fenced(claim["quote"])}"' if claim["quote"] else ""
+        closest = (
+            f' Closest passage, in [{claim["quote_source"]}]: "{prompts.fenced(claim["quote"])}"'
+            if claim["quote"]
+            else ""
+        )
         lines.append(f'- "{claim["text"]}": {claim["reason"]}.{closest}')
     return prompts.REPAIR.format(problems="\n".join(lines))
 

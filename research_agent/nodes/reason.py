@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -11,13 +11,11 @@ from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
 from research_agent import prompts
-from research_agent.context import ResearchContext, context_of
+from research_agent.context import Node, ResearchContext, context_of
 from research_agent.errors import ModelError
 from research_agent.limits import DONE, MODEL_FAILED
 from research_agent.models.call import CallSite, call_model
 from research_agent.state import ResearchState
-
-Node = Callable[[ResearchState, Runtime[ResearchContext]], Awaitable[dict[str, Any]]]
 
 
 def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
@@ -51,5 +49,5 @@ def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
 
 
 def _said_nothing(state: ResearchState) -> bool:
-    last = (state.get("messages") or [None])[-1]
-    return isinstance(last, AIMessage) and not last.tool_calls
+    messages = state.get("messages", [])
+    return bool(messages) and isinstance(messages[-1], AIMessage) and not messages[-1].tool_calls

@@ -69,9 +69,7 @@ def last_turn(messages: Sequence[AnyMessage]) -> tuple[AIMessage, list[ToolMessa
     return AIMessage(""), observations[::-1]
 
 
-def _take_page(
-    ledger: list[Citation], page: Citation, observation: ToolMessage
-) -> tuple[list[Citation], ToolMessage]:
+def _take_page(ledger: list[Citation], page: Citation, observation: ToolMessage) -> tuple[list[Citation], ToolMessage]:
     """The ledger with this page, and the observation with its [n]: only passages not shown before are in it."""
     known = next((entry for entry in ledger if entry["content_hash"] == page["content_hash"]), None)
     shown = {(p["start"], p["end"]) for p in known["passages"]} if known else set()

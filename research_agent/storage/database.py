@@ -150,7 +150,9 @@ async def _ensure_schema(dsn: str) -> None:
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
-        raise StorageError("DATABASE_URL is malformed: it must look like postgresql://user:password@host:5432/name") from None
+        raise StorageError(
+            "DATABASE_URL is malformed: it must look like postgresql://user:password@host:5432/name"
+        ) from None
     # libpq's connect_timeout ends at the handshake; a server that hangs later needs a deadline as well.
     try:
         async with asyncio.timeout(_CONNECT_SECONDS + 2):
@@ -161,7 +163,7 @@ async def _ensure_schema(dsn: str) -> None:
         if await _is_current(connection):
             return
         # Polled, never awaited: CREATE INDEX CONCURRENTLY waits for every open statement, a waiting lock included.
-        while not await _value(connection, "select pg_try_advisory_lock(%s)", _SETUP_LOCK):
+        while not await _value(connection, "select pg_try_advisory_lock(%s)", _SETUP_LOCK):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         try:
             if not await _is_current(connection):
@@ -192,7 +194,9 @@ async def _migrate(connection: psycopg.AsyncConnection[DictRow]) -> None:
         "where c.relname like 'checkpoint%%' and not i.indisvalid",
     )
     if broken:
-        raise StorageError(f"an interrupted set-up left unusable indexes: drop index {broken}; then run the command again")
+        raise StorageError(
+            f"an interrupted set-up left unusable indexes: drop index {broken}; then run the command again"
+        )
     await connection.execute("create schema if not exists research")
     await connection.execute(
         "create table if not exists research.migrations "

@@ -28,9 +28,7 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
     """`fetch_url` over `reader`. Artifact: ``{"citation": Citation}``, the ledger entry this page would be."""
 
     @tool(response_format="content_and_artifact")
-    async def fetch_url(
-        url: str, runtime: ToolRuntime[Any, Any], focus: str = ""
-    ) -> tuple[str, dict[str, Any]]:
+    async def fetch_url(url: str, runtime: ToolRuntime[Any, Any], focus: str = "") -> tuple[str, dict[str, Any]]:
         """Read a page. Returns the passages of it that matter for the topic; only pages read so can be cited.
 
         Args:
