@@ -39,8 +39,9 @@ RESEARCH_CORPUS, RESEARCH_MAX_STEPS, RESEARCH_DATA_DIR, …: see .env.example"""
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     _speak_utf8()
-    arguments = _parser().parse_args(argv)
+    arguments = argparse.Namespace()
     try:
+        arguments = _parser().parse_args(argv)
         code = _run(arguments)
         sys.stdout.flush()
     except ResearchError as error:
@@ -56,14 +57,21 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     _leave(code)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see research-agent --help")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="research-agent",
         description="Research a topic. Prints a short brief; every sentence of it stands on a passage that was read.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--topic", default=DEFAULT_TOPIC, help=f'what to research (default: "{DEFAULT_TOPIC}")')
+    parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help=f'what to research (default: "{DEFAULT_TOPIC}")')
     parser.add_argument("--corpus", metavar="DIR", help="search this folder of .md, .txt, .html and .pdf files")
     parser.add_argument("--max-steps", type=_positive, metavar="N", help="model turns before the brief (default: 10)")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="chat model, or extractive (built in, needs no key)")
@@ -72,6 +80,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", metavar="FILE", help="write the brief to FILE instead of stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     return parser
+
+
+def _text(argument: str) -> str:
+    """An argument as the UTF-8 that was typed: under LC_ALL=C Python reads it as single bytes."""
+    return os.fsencode(argument).decode("utf-8", "replace")
 
 
 def _positive(text: str) -> int:

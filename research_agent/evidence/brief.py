@@ -94,6 +94,8 @@ class Brief:
         return cls(
             **{
                 **data,
+                # jsonb keeps no order of keys; a stored brief is printed as it was the first time.
+                "claims": [{key: claim[key] for key in Claim.__annotations__} for claim in data["claims"]],
                 "sources": [Source(**source) for source in data["sources"]],
                 "usage": Usage(**data["usage"]),
             }

@@ -114,6 +114,7 @@ def _unreachable(text: str) -> str:
         ("connection refused", "nothing listens there: start the server or correct DATABASE_URL"),
         ("timeout", f"no answer within {_CONNECT_SECONDS} s: check host, port and firewall in DATABASE_URL"),
         ("does not exist", "that database or role does not exist: create it or correct DATABASE_URL"),
+        ("invalid port", "the port is no number from 1 to 65535: correct DATABASE_URL"),
         ("too many clients", "it has no free connection: try again later or raise max_connections"),
         ("too many connections", "it has no free connection: try again later or raise max_connections"),
         ("resolve host", "the host name is unknown: correct DATABASE_URL"),
