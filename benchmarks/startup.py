@@ -1,6 +1,6 @@
 """How long a person waits: --help, a first run on a fresh data directory, a finished topic on a warm server.
 
-    python benchmarks/startup.py [--repeat 10]
+python benchmarks/startup.py [--repeat 10]
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ class FetchingModel(BaseChatModel):
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
         return self
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kw: Any) -> ChatResult:
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kw: Any
+    ) -> ChatResult:
         number = sum(isinstance(message, AIMessage) for message in messages)
         call = {"name": "fetch_url", "args": {"url": f"http://x/{number}"}, "id": f"c{number}"}
         message = AIMessage("- Nothing. [1]" if "evidence" in messages[-1].text else "", tool_calls=[call])
@@ -109,10 +111,15 @@ async def run_ours(pool: Pool, steps: int) -> str:
 
 def bare_graph(pool: Pool, steps: int, *, delta: bool) -> Any:
     reducer: Any = DeltaChannel(append_messages, snapshot_frequency=1000) if delta else add_messages
-    lists: Any = DeltaChannel(lambda old, new: (old or []) + sum(new, []), snapshot_frequency=1000) if delta else operator.add
+    lists: Any = (
+        DeltaChannel(lambda old, new: (old or []) + sum(new, []), snapshot_frequency=1000) if delta else operator.add
+    )
 
     # Built as a value: its hints are local, and LangGraph looks for names in the module.
-    fields: dict[str, Any] = {"messages": Annotated[list[AnyMessage], reducer], "citations": Annotated[list[Any], lists]}
+    fields: dict[str, Any] = {
+        "messages": Annotated[list[AnyMessage], reducer],
+        "citations": Annotated[list[Any], lists],
+    }
     State: Any = TypedDict("State", fields | {"step_count": int}, total=False)  # type: ignore[misc]
 
     async def fetch_url(url: str) -> str:

@@ -29,7 +29,7 @@ def build_graph(
 
     Input: ``{"topic": "…"}``, optionally ``"max_steps"``. Output: the state, with ``final_brief`` as Markdown.
     Without a `ResearchContext` it runs with default limits and keeps no journal. A tool joins the ledger by
-    returning an artifact ``{"citation": Citation}``, and offers addresses with ``{"hits": [{"url": …}, …]}``.
+    returning an artifact ``{"citation": Citation, "page": Page}``, and offers addresses with ``{"hits": [{"url": …}, …]}``.
     """
     graph = StateGraph(ResearchState, context_schema=ResearchContext)
     graph.add_node("reason", make_reason(model, tools))

@@ -140,9 +140,10 @@ class _Job:
         from research_agent.tools.search_web import make_search_web
 
         graph = build_graph(model, [make_search_web(corpus), make_fetch_url(corpus)], make_saver(pool))
+        journal = PostgresJournal(pool, run.thread_id, token)
         context = ResearchContext(
             limits=Limits(max_steps=max_steps),
-            journal=PostgresJournal(pool, run.thread_id, token),
+            journal=journal,
             model_name=self.settings.model,
             model_timeout=self.settings.model_timeout,
         )
@@ -156,6 +157,7 @@ class _Job:
             stored = await graph.aget_state(config)
             if stored.values.get("outcome"):
                 return dict(stored.values)
+            await journal.load(stored.values.get("step_count", 0))
             start: Any = {"topic": run.topic, "max_steps": max_steps}
             self._announce(run, resumed=stored.created_at is not None, step=stored.values.get("step_count", 0))
             self._control = RunControl()

@@ -39,7 +39,10 @@ def test_a_topic_gives_a_brief_with_sources_on_stdout_and_progress_on_stderr(age
     result = agent.run("--topic", TOPIC, "--corpus", str(corpus))
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith(f"# {TOPIC}\n")
-    assert "- A tidal power station at La Rance in France has produced electricity from the tide since 1966." in result.stdout
+    assert (
+        "- A tidal power station at La Rance in France has produced electricity from the tide since 1966."
+        in result.stdout
+    )
     assert f"<{(corpus / 'power.md').as_uri()}>" in result.stdout
     assert "step 2  reason" in result.stderr
     assert "waiting for reading" in result.stderr
@@ -89,7 +92,10 @@ def test_output_writes_the_file_and_nothing_on_stdout(agent: Agent, corpus: Path
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
     assert target.read_text(encoding="utf-8").startswith("# ")
-    assert [path.name for path in agent.home.iterdir() if path.suffix != ".log"] in (["cache", "brief.md"], ["brief.md", "cache"])
+    assert [path.name for path in agent.home.iterdir() if path.suffix != ".log"] in (
+        ["cache", "brief.md"],
+        ["brief.md", "cache"],
+    )
 
 
 def test_quiet_is_silent_on_stderr(agent: Agent, corpus: Path) -> None:

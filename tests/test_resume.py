@@ -198,9 +198,7 @@ def test_a_paused_holder_that_wakes_up_after_a_takeover_is_fenced_off(
         )
 
 
-def test_four_processes_start_on_an_empty_database_at_once(
-    tmp_path: Path, empty_database: str, corpus: Path
-) -> None:
+def test_four_processes_start_on_an_empty_database_at_once(tmp_path: Path, empty_database: str, corpus: Path) -> None:
     agents = []
     for number in range(4):
         home = tmp_path / f"home{number}"

@@ -43,6 +43,18 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One tool call that came to an end, and the page it read if it read one."""
+
+    step: int
+    args: dict[str, Any]
+    message: ToolMessage
+    started_at: datetime
+    latency_ms: int
+    page: Page | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One finished turn of the loop, and the ledger entries that it touched (number, entry)."""
 
@@ -67,11 +79,7 @@ class Journal(Protocol):
 
     async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None: ...
 
-    async def save_tool_call(
-        self, step: int, tool: str, args: dict[str, Any], message: ToolMessage, started_at: datetime, latency_ms: int
-    ) -> None: ...
-
-    async def save_page(self, page: Page) -> None: ...
+    async def save_tool_call(self, call: ToolCall) -> None: ...
 
     async def save_turn(self, turn: Turn) -> None: ...
 
@@ -87,11 +95,7 @@ class NoJournal:
     async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None:
         return None
 
-    async def save_tool_call(
-        self, step: int, tool: str, args: dict[str, Any], message: ToolMessage, started_at: datetime, latency_ms: int
-    ) -> None: ...
-
-    async def save_page(self, page: Page) -> None: ...
+    async def save_tool_call(self, call: ToolCall) -> None: ...
 
     async def save_turn(self, turn: Turn) -> None: ...
 
@@ -102,40 +106,52 @@ class PostgresJournal:
     def __init__(self, pool: Pool, thread_id: str, lease_token: int) -> None:
         self._pool = pool
         self._key = {"thread_id": thread_id, "token": lease_token}
+        self._model_calls: dict[tuple[int, str], dict[str, Any]] = {}
+        self._tool_calls: dict[tuple[int, str], dict[str, Any]] = {}
+
+    async def load(self, step: int) -> None:
+        """Read what an earlier start of this run recorded of `step`, where it goes on, and later ones.
+
+        Once is enough: while the lease is held nobody else adds to it.
+        """
+        for row in await self._fetch("finished_model_calls", step=step):
+            self._model_calls[row["step"], row["purpose"]] = row
+        for row in await self._fetch("finished_tool_calls", step=step):
+            self._tool_calls[row["step"], row["tool_call_id"]] = row
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
-        rows = await self._fetch("find_model_call", step=step, purpose=purpose)
-        if not rows:
+        row = self._model_calls.get((step, purpose))
+        if row is None:
             return None, 0
-        response = rows[0]["response"]
-        return (message_from_json(response) if response else None), rows[0]["attempt"]
+        return (message_from_json(row["response"]) if row["response"] else None), row["attempt"]
 
     async def save_model_call(self, call: ModelCall) -> None:
         values = {**asdict(call), "response": Jsonb(call.response) if call.response else None}
         await self._fetch("save_model_call", **values)
 
     async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None:
-        rows = await self._fetch("find_tool_call", step=step, tool_call_id=tool_call_id)
-        return ToolMessage(tool_call_id=tool_call_id, name=tool, **rows[0]) if rows else None
+        row = self._tool_calls.get((step, tool_call_id))
+        if row is None:
+            return None
+        kept = {key: row[key] for key in ("tool_call_id", "content", "artifact", "status")}
+        return ToolMessage(name=tool, **kept)
 
-    async def save_tool_call(
-        self, step: int, tool: str, args: dict[str, Any], message: ToolMessage, started_at: datetime, latency_ms: int
-    ) -> None:
+    async def save_tool_call(self, call: ToolCall) -> None:
+        message = call.message
+        page = {**asdict(call.page), "content_hash": call.page.content_hash} if call.page else {}
         await self._fetch(
             "save_tool_call",
-            step=step,
+            step=call.step,
             tool_call_id=message.tool_call_id,
-            tool=tool,
-            args=Jsonb(clean_json(args)),
+            tool=message.name,
+            args=Jsonb(clean_json(call.args)),
             status=message.status,
             content=message.text,
             artifact=Jsonb(message.artifact) if message.artifact is not None else None,
-            started_at=started_at,
-            latency_ms=latency_ms,
+            started_at=call.started_at,
+            latency_ms=call.latency_ms,
+            page=Jsonb(page),
         )
-
-    async def save_page(self, page: Page) -> None:
-        await self._fetch("save_page", content_hash=page.content_hash, **asdict(page))
 
     async def save_turn(self, turn: Turn) -> None:
         entries = [

@@ -35,11 +35,11 @@ select count(*) as model_calls, coalesce(sum(input_tokens), 0)::bigint as input_
        (select count(*) from research.tool_calls where thread_id = %(thread_id)s) as tool_calls
 from research.model_calls where thread_id = %(thread_id)s
 
--- name: find_model_call
--- The answer of a call that came to an end before, if it was good; else only how often it was tried.
-select response, attempt from research.model_calls
-where thread_id = %(thread_id)s and step = %(step)s and purpose = %(purpose)s
-order by attempt desc limit 1
+-- name: finished_model_calls
+-- Calls of a step and later ones that came to an end before: the answer of the last attempt, if it was good.
+select distinct on (step, purpose) step, purpose, attempt, response from research.model_calls
+where thread_id = %(thread_id)s and step >= %(step)s
+order by step, purpose, attempt desc
 
 -- name: save_model_call
 -- Record one finished model call.
@@ -48,21 +48,22 @@ insert into research.model_calls (thread_id, step, purpose, attempt, model, resp
 values (%(thread_id)s, %(step)s, %(purpose)s, %(attempt)s, %(model)s, %(response)s, %(error)s, %(input_tokens)s,
     %(cached_tokens)s, %(output_tokens)s, %(reasoning_tokens)s, %(cost_usd)s, %(started_at)s, %(latency_ms)s, %(token)s)
 
--- name: find_tool_call
--- What a tool call that came to an end before gave.
-select status, content, artifact from research.tool_calls
-where thread_id = %(thread_id)s and step = %(step)s and tool_call_id = %(tool_call_id)s
+-- name: finished_tool_calls
+-- Tool calls of a step and later ones that came to an end before.
+select step, tool_call_id, status, content, artifact from research.tool_calls
+where thread_id = %(thread_id)s and step >= %(step)s
 
 -- name: save_tool_call
--- Record one finished tool call.
+-- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
+with page as (
+    insert into research.pages (content_hash, url, title, kind, media_type, author, site, published, language, text)
+    select content_hash, url, title, kind, media_type, author, site, published, language, text
+    from jsonb_to_record(%(page)s) as p(content_hash text, url text, title text, kind text, media_type text, author text,
+        site text, published text, language text, text text)
+    where content_hash is not null
+    on conflict (content_hash) do nothing)
 insert into research.tool_calls (thread_id, step, tool_call_id, tool, args, status, content, artifact, started_at, latency_ms, lease_token)
 values (%(thread_id)s, %(step)s, %(tool_call_id)s, %(tool)s, %(args)s, %(status)s, %(content)s, %(artifact)s, %(started_at)s, %(latency_ms)s, %(token)s)
-
--- name: save_page
--- Keep the text of a page once.
-insert into research.pages (content_hash, url, title, kind, media_type, author, site, published, language, text)
-values (%(content_hash)s, %(url)s, %(title)s, %(kind)s, %(media_type)s, %(author)s, %(site)s, %(published)s, %(language)s, %(text)s)
-on conflict (content_hash) do nothing
 
 -- name: save_step
 -- Record a finished turn and what it added to the ledger, in one statement.

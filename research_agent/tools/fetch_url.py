@@ -8,7 +8,6 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.prebuilt import ToolRuntime
 
 from research_agent import prompts
-from research_agent.context import ResearchContext
 from research_agent.errors import SourceError
 from research_agent.evidence.passages import choose_passages
 from research_agent.state import Citation, Passage
@@ -25,7 +24,8 @@ class PageReader(Protocol):
 
 
 def make_fetch_url(reader: PageReader) -> BaseTool:
-    """`fetch_url` over `reader`. Artifact: ``{"citation": Citation}``, the ledger entry this page would be."""
+    """`fetch_url` over `reader`. Artifact: ``{"citation": Citation, "page": Page}``: the ledger entry that this page
+    would be, and the page for the journal."""
 
     @tool(response_format="content_and_artifact")
     async def fetch_url(url: str, runtime: ToolRuntime[Any, Any], focus: str = "") -> tuple[str, dict[str, Any]]:
@@ -43,8 +43,7 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
         passages = choose_passages(page.text, f"{topic} {clean(focus)}", PASSAGE_BUDGET)
         if not passages:
             raise SourceError(f"There is no readable text at {url}. Try another source.")
-        await (runtime.context or ResearchContext()).journal.save_page(page)
-        return prompts.render_page(page.title, url, passages), {"citation": _citation(page, passages)}
+        return prompts.render_page(page.title, url, passages), {"citation": _citation(page, passages), "page": page}
 
     return fetch_url
 

@@ -16,7 +16,9 @@ from langgraph.types import Command
 from research_agent import prompts
 from research_agent.context import ResearchContext
 from research_agent.errors import SourceError, StorageError
+from research_agent.storage.journal import ToolCall
 from research_agent.text import clean, clean_json
+from research_agent.web.page import Page
 
 MAX_OBSERVATION_CHARS = 12_000
 _log = logging.getLogger(__name__)
@@ -36,9 +38,9 @@ async def guard_tool_call(request: ToolCallRequest, execute: Execute) -> ToolMes
     message = await context.journal.find_tool_call(step, call_id, call["name"])
     if message is None:
         started_at, began = datetime.now(UTC), time.perf_counter()
-        message = _bounded(await _observe(request, execute, context))
+        message, page = _bounded(await _observe(request, execute, context))
         latency_ms = round((time.perf_counter() - began) * 1000)
-        await context.journal.save_tool_call(step, call["name"], dict(call["args"]), message, started_at, latency_ms)
+        await context.journal.save_tool_call(ToolCall(step, dict(call["args"]), message, started_at, latency_ms, page))
     # The same id when the step runs again: sanitize replaces the message by it.
     return message.model_copy(update={"id": f"tool-{step}-{call_id}"})
 
@@ -69,9 +71,14 @@ def _failure(request: ToolCallRequest, text: str) -> ToolMessage:
     return ToolMessage(text, tool_call_id=request.tool_call["id"], name=request.tool_call["name"], status="error")
 
 
-def _bounded(message: ToolMessage) -> ToolMessage:
-    """Observations stay small and clean whatever a tool returns: they are sent to the model in each later turn."""
+def _bounded(message: ToolMessage) -> tuple[ToolMessage, Page | None]:
+    """The observation, small and clean whatever a tool returns (it is sent to the model in each later turn), and
+    the page that came with it: its whole text goes into the journal, not into the state."""
     text = clean(message.text)
     if len(text) > MAX_OBSERVATION_CHARS:
         text = text[:MAX_OBSERVATION_CHARS] + "\n[cut]"
-    return message.model_copy(update={"content": text, "artifact": clean_json(message.artifact)})
+    artifact, page = message.artifact, None
+    if isinstance(artifact, dict) and isinstance(artifact.get("page"), Page):
+        page = artifact["page"]
+        artifact = {key: value for key, value in artifact.items() if key != "page"}
+    return message.model_copy(update={"content": text, "artifact": clean_json(artifact)}), page

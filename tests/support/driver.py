@@ -17,7 +17,7 @@ from research_agent.cli import main
 from research_agent.models.extractive import ExtractiveChatModel
 from research_agent.search.corpus import Corpus
 from research_agent.storage.checkpoints import AsyncPostgresSaver
-from research_agent.storage.journal import PostgresJournal
+from research_agent.storage.journal import PostgresJournal, ToolCall
 
 _PAUSE_AT = os.environ.get("TEST_PAUSE_AT", "")
 _counts: Counter[str] = Counter()
@@ -74,9 +74,10 @@ def watch_async(owner: Any, name: str, kind: str, *, after: bool = False) -> Non
 def watch_journal() -> None:
     save = PostgresJournal.save_tool_call
 
-    async def watched(self: Any, step: int, tool: str, args: dict[str, Any], *rest: Any) -> None:
-        await save(self, step, tool, args, *rest)
-        write("recorded", f"{'search' if tool == 'search_web' else 'fetch'} {args.get('query') or args['url']}")
+    async def watched(self: Any, call: ToolCall) -> None:
+        await save(self, call)
+        kind = "search" if call.message.name == "search_web" else "fetch"
+        write("recorded", f"{kind} {call.args.get('query') or call.args['url']}")
 
     PostgresJournal.save_tool_call = watched  # type: ignore[method-assign]
 

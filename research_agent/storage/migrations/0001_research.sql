@@ -146,6 +146,11 @@ end $$;
 create function research.fence_journal() returns trigger language plpgsql as $$
 begin
     perform research.check_lease(new.thread_id, new.lease_token);
+    -- Rows of a step need no flush of their own: the checkpoint that follows within the step flushes all that was
+    -- committed before it. Only a crash of the server itself in between can lose them, and then a call is repeated.
+    if tg_nargs > 0 then
+        perform set_config('synchronous_commit', 'off', true);
+    end if;
     return new;
 end $$;
 
@@ -159,10 +164,10 @@ begin
 end $$;
 
 create trigger fence before insert or update on research.runs for each row execute function research.fence_journal();
-create trigger fence before insert or update on research.steps for each row execute function research.fence_journal();
-create trigger fence before insert or update on research.model_calls for each row execute function research.fence_journal();
-create trigger fence before insert or update on research.tool_calls for each row execute function research.fence_journal();
-create trigger fence before insert or update on research.citations for each row execute function research.fence_journal();
+create trigger fence before insert or update on research.steps for each row execute function research.fence_journal('no flush');
+create trigger fence before insert or update on research.model_calls for each row execute function research.fence_journal('no flush');
+create trigger fence before insert or update on research.tool_calls for each row execute function research.fence_journal('no flush');
+create trigger fence before insert or update on research.citations for each row execute function research.fence_journal('no flush');
 create trigger fence before insert or update on research.claims for each row execute function research.fence_journal();
 create trigger research_fence before insert or update on checkpoints for each row execute function research.fence_checkpoint();
 
