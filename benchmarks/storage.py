@@ -60,6 +60,8 @@ def page_text(number: int) -> str:
 class FetchingModel(BaseChatModel):
     """Fetches another page in each turn and never stops."""
 
+    searches_first: bool = False
+
     @property
     def _llm_type(self) -> str:
         return "fetching"
@@ -72,6 +74,8 @@ class FetchingModel(BaseChatModel):
     ) -> ChatResult:
         number = sum(isinstance(message, AIMessage) for message in messages)
         call = {"name": "fetch_url", "args": {"url": f"http://x/{number}"}, "id": f"c{number}"}
+        if number == 0 and self.searches_first:
+            call = {"name": "search_web", "args": {"query": "pages"}, "id": "c0"}
         message = AIMessage("- Nothing. [1]" if "evidence" in messages[-1].text else "", tool_calls=[call])
         return ChatResult(generations=[ChatGeneration(message=message)])
 
@@ -82,7 +86,7 @@ class Endless:
     name = "endless"
 
     async def search(self, query: str, limit: int) -> list[SearchHit]:
-        return [SearchHit(f"http://x/{n}", "", "") for n in range(limit)]
+        return [SearchHit(f"http://x/{n}", "", "") for n in range(300)]
 
     async def read(self, url: str) -> Page:
         number = int(url.rsplit("/", 1)[1])
@@ -90,10 +94,12 @@ class Endless:
 
 
 async def run_ours(pool: Pool, steps: int) -> str:
-    topic = "page of the benchmark " + " ".join(f"http://x/{n}" for n in range(steps)) + uuid.uuid4().hex
+    topic = "pages of the benchmark"
     run = await new_run(pool, uuid.uuid4().hex)
     endless = Endless()
-    graph = build_graph(FetchingModel(), [make_search_web(endless), make_fetch_url(endless)], make_saver(pool))
+    graph = build_graph(
+        FetchingModel(searches_first=True), [make_search_web(endless), make_fetch_url(endless)], make_saver(pool)
+    )
     async with hold_lease(pool, run.thread_id) as token:
         await start_run(pool, run, model="x:y", max_steps=steps, token=token)
         await graph.ainvoke(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool, tool
-from langgraph.prebuilt import ToolRuntime
 
 from research_agent import prompts
 from research_agent.errors import SourceError
 from research_agent.evidence.passages import choose_passages
 from research_agent.state import Citation, Passage
 from research_agent.text import clean
+from research_agent.tools.runtime import InjectedRuntime
 from research_agent.web.page import Page
 
 PASSAGE_BUDGET = 3000  # characters of one page that the model is shown
@@ -27,8 +27,8 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
     """`fetch_url` over `reader`. Artifact: ``{"citation": Citation, "page": Page}``: the ledger entry that this page
     would be, and the page for the journal."""
 
-    @tool(response_format="content_and_artifact")
-    async def fetch_url(url: str, runtime: ToolRuntime[Any, Any], focus: str = "") -> tuple[str, dict[str, Any]]:
+    @tool(response_format="content_and_artifact", parse_docstring=True)
+    async def fetch_url(url: str, runtime: InjectedRuntime, focus: str = "") -> tuple[str, dict[str, Any]]:
         """Read a page. Returns the passages of it that matter for the topic; only pages read so can be cited.
 
         Args:

@@ -6,11 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from langchain_core.tools import BaseTool, tool
-from langgraph.prebuilt import ToolRuntime
 
 from research_agent import prompts
 from research_agent.search.base import SearchProvider
 from research_agent.text import clean
+from research_agent.tools.runtime import InjectedRuntime
 
 MAX_HITS = 8
 
@@ -18,8 +18,8 @@ MAX_HITS = 8
 def make_search_web(provider: SearchProvider) -> BaseTool:
     """`search_web` over `provider`. Artifact: ``{"hits": [SearchHit as dict]}``."""
 
-    @tool(response_format="content_and_artifact")
-    async def search_web(query: str, runtime: ToolRuntime[Any, Any]) -> tuple[str, dict[str, Any]]:
+    @tool(response_format="content_and_artifact", parse_docstring=True)
+    async def search_web(query: str, runtime: InjectedRuntime) -> tuple[str, dict[str, Any]]:
         """Find pages about something. Returns titles, addresses and snippets: leads to read, not evidence.
 
         Args:
