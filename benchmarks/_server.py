@@ -14,7 +14,7 @@ from research_agent.storage.embedded import EmbeddedServer
 @contextmanager
 def private_server() -> Iterator[tuple[Path, str]]:
     """Data directory and DSN of a server that is gone afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="ra-bench-", dir="/tmp"))  # noqa: S108 - short, for the socket
+    folder = Path(tempfile.mkdtemp(prefix="ra-bench-", dir="/tmp"))  # short, for the socket
     folder.chmod(0o711)
     server = EmbeddedServer(folder / "pg", linger=0.1)
     try:

@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=10)
     repeat = parser.parse_args().repeat
-    folder = Path(tempfile.mkdtemp(prefix="ra-bench-", dir="/tmp"))  # noqa: S108 - short, for the socket
+    folder = Path(tempfile.mkdtemp(prefix="ra-bench-", dir="/tmp"))  # short, for the socket
     folder.chmod(0o711)
     environment = os.environ | {"RESEARCH_DATA_DIR": str(folder), "RESEARCH_CACHE_DIR": str(folder / "cache")}
     for name in ("DATABASE_URL", "GEMINI_API_KEY", "GOOGLE_API_KEY", "RESEARCH_MODEL"):

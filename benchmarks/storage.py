@@ -115,11 +115,13 @@ async def run_ours(pool: Pool, steps: int) -> str:
     return run.thread_id
 
 
+def append_all(old: list[Any] | None, writes: Sequence[list[Any]]) -> list[Any]:
+    return [*(old or []), *(item for write in writes for item in write)]
+
+
 def bare_graph(pool: Pool, steps: int, *, delta: bool) -> Any:
     reducer: Any = DeltaChannel(append_messages, snapshot_frequency=1000) if delta else add_messages
-    lists: Any = (
-        DeltaChannel(lambda old, new: (old or []) + sum(new, []), snapshot_frequency=1000) if delta else operator.add
-    )
+    lists: Any = DeltaChannel(append_all, snapshot_frequency=1000) if delta else operator.add
 
     # Built as a value: its hints are local, and LangGraph looks for names in the module.
     fields: dict[str, Any] = {
@@ -213,8 +215,13 @@ async def main() -> None:
                         best[name] = min(best[name], (time.perf_counter() - began) * 1000 / steps)
                         size[name] = await stored(pool, thread_id)
                 rows.append(
-                    [steps, *(f"{best[name]:.1f}" for name in runs), best["ours"] / best["bare delta"]]
-                    + [best["ours"] / best["bare"], *(f"{size[name] / 1e6:.2f}" for name in runs)]
+                    [
+                        steps,
+                        *(f"{best[name]:.1f}" for name in runs),
+                        best["ours"] / best["bare delta"],
+                        best["ours"] / best["bare"],
+                        *(f"{size[name] / 1e6:.2f}" for name in runs),
+                    ]
                 )
     header = ["steps", *(f"ms/step {name}" for name in runs), "ours/bare delta", "ours/bare"]
     table([*header, *(f"MB {name}" for name in runs)], rows)

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help=f'what to research (default: "{DEFAULT_TOPIC}")')
+    parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
     parser.add_argument("--corpus", metavar="DIR", help="search this folder of .md, .txt, .html and .pdf files")
     parser.add_argument("--max-steps", type=_positive, metavar="N", help="model turns before the brief (default: 10)")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="chat model, or extractive (built in, needs no key)")

@@ -28,8 +28,9 @@ def build_graph(
     """The research graph for any chat model with tool calling.
 
     Input: ``{"topic": "…"}``, optionally ``"max_steps"``. Output: the state, with ``final_brief`` as Markdown.
-    Without a `ResearchContext` it runs with default limits and keeps no journal. A tool joins the ledger by
-    returning an artifact ``{"citation": Citation, "page": Page}``, and offers addresses with ``{"hits": [{"url": …}, …]}``.
+    Without a `ResearchContext` it runs with default limits and no journal. A tool adds to the ledger by
+    returning an artifact ``{"citation": Citation, "page": Page}``; with ``{"hits": [{"url": …}, …]}`` it offers
+    addresses that may be fetched.
     """
     graph = StateGraph(ResearchState, context_schema=ResearchContext)
     graph.add_node("reason", make_reason(model, tools))

@@ -34,7 +34,7 @@ def graph_with(library: Library, *answers: Any, checkpointer: Any = None) -> tup
 
 
 async def test_search_read_stop_write_gives_a_cited_brief() -> None:
-    graph, model = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(BRIEF))
+    graph, _ = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(BRIEF))
     state = await graph.ainvoke({"topic": "What causes the tide?"})
     assert state["outcome"] == "complete"
     assert state["stop_reason"] == "done"
@@ -86,10 +86,12 @@ async def test_an_address_in_the_topic_may_be_fetched() -> None:
 
 
 async def test_a_claim_that_no_passage_supports_is_dropped_and_named() -> None:
-    lie = (
-        BRIEF
-        + "\n- The tide was invented by Galileo Galilei in 1633. [1]\n- Fish cause tides. [7]\n- See https://evil.example now. [1]"
+    lies = (
+        "The tide was invented by Galileo Galilei in 1633. [1]",
+        "Fish cause tides. [7]",
+        "See https://evil.example now. [1]",
     )
+    lie = "\n- ".join([BRIEF, *lies])
     graph, model = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(lie), says(lie))
     state = await graph.ainvoke({"topic": "What causes the tide?"})
     brief, _, rest = state["final_brief"].partition("## Not established")
@@ -164,7 +166,7 @@ async def test_the_step_limit_answers_pending_calls_and_ends_in_a_partial_brief(
 
 async def test_turns_without_new_evidence_end_the_run() -> None:
     library = Library(PAGES)
-    graph, model = graph_with(
+    graph, _ = graph_with(
         library, searches("tide"), fetches(A), searches("tides"), fetches(A), searches("a tide"), says(BRIEF)
     )
     state = await graph.ainvoke({"topic": "tide"}, context=ResearchContext(Limits(max_stagnant_turns=3)))

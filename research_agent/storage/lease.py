@@ -24,7 +24,7 @@ from research_agent.errors import LeaseLost, StorageError, ThreadBusy
 from research_agent.storage.database import Pool, fetch
 
 TTL_SECONDS = 30.0
-_MARGIN_SECONDS = 2.0  # the holder stops this much before the database would give the thread away
+_MARGIN = 1 / 15  # of the time to live: the holder stops so much before the database would give the thread away
 
 
 @asynccontextmanager
@@ -97,7 +97,7 @@ async def _renew_until_lost(pool: Pool, thread_id: str, token: int, ttl: float, 
     while True:
         await asyncio.sleep(ttl / 3)
         sent = time.monotonic()
-        left = asked + ttl - _MARGIN_SECONDS - sent
+        left = asked + ttl * (1 - _MARGIN) - sent
         if left <= 0:
             return
         try:

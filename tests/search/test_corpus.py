@@ -261,7 +261,7 @@ async def test_any_file_name_has_a_url_that_can_be_read(folder: Path, open_corpu
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names that are not UTF-8 exist on Linux only")
 async def test_a_file_name_that_is_not_unicode(folder: Path, open_corpus: Open) -> None:
-    with open(os.fsencode(folder) + b"/caf\xe9.md", "w") as file:  # noqa: ASYNC230, PTH123
+    with open(os.fsencode(folder) + b"/caf\xe9.md", "w") as file:  # noqa: PTH123
         file.write("river")
     corpus = await open_corpus()
     (hit,) = await corpus.search("river", 5)
@@ -437,7 +437,7 @@ async def test_a_folder_that_cannot_be_listed_is_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, "a.md", "river")
-    folder.chmod(0)  # noqa: ASYNC240
+    folder.chmod(0)
     if os.access(folder, os.R_OK):
 
         def refuse(path: str) -> None:
@@ -449,7 +449,7 @@ async def test_a_folder_that_cannot_be_listed_is_refused(
             await Corpus.open(folder, tmp_path / "cache")
     finally:
         monkeypatch.undo()
-        folder.chmod(0o700)  # noqa: ASYNC240
+        folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("content", [b"", b"rubbish " * 1000, b"SQLite format 3\0" + b"\1" * 5000])
@@ -525,7 +525,7 @@ async def main():
 asyncio.run(main())
 """
     command = [sys.executable, "-c", program, str(folder), str(tmp_path / "cache")]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]  # noqa: ASYNC220
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     for process in running:
         out, _ = await asyncio.to_thread(process.communicate, timeout=60)
         assert out == "150 True 42.md\n"

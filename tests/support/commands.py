@@ -17,7 +17,7 @@ _PREFIXES = ("RESEARCH_", "GEMINI_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "LANGSM
 def isolate(environment: MutableMapping[str, str]) -> None:
     """Remove what would steer a run, keys first of all."""
     for name in list(environment):
-        if name.startswith(_PREFIXES) and not name.startswith("RESEARCH_TEST_") or name == "DATABASE_URL":
+        if name == "DATABASE_URL" or (name.startswith(_PREFIXES) and not name.startswith("RESEARCH_TEST_")):
             del environment[name]
 
 
