@@ -246,7 +246,9 @@ def _sync_dir(path: Path) -> None:
 
 def failure(root: Path, what: str, output: str = "") -> StorageError:
     """What to tell the user when a server program failed; its output is in the log, not in the text."""
-    if os.strerror(errno.ENOSPC) in output or shutil.disk_usage(root).free < _LOW_DISK_BYTES:
+    # PostgreSQL words a write that came out short without errno, but with this hint.
+    full = os.strerror(errno.ENOSPC) in output or "Check free disk space" in output
+    if full or shutil.disk_usage(root).free < _LOW_DISK_BYTES:
         return disk_full(root)
     return StorageError(f"{what}: see {root / LOG} for the reason, or set DATABASE_URL to use another server")
 
