@@ -26,6 +26,8 @@ OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
 _EPILOG = """\
 The same command again continues an interrupted run, or prints the brief of a finished one.
 
+research-agent psql [ARGS] opens the database of all runs in PostgreSQL's shell: see docs/sql.md.
+
 exit codes:
    0  complete brief            4  no evidence found, no brief
    1  failure                   5  another process runs this topic
@@ -39,10 +41,14 @@ RESEARCH_CORPUS, RESEARCH_MAX_STEPS, RESEARCH_DATA_DIR, …: see .env.example"""
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     _speak_utf8()
+    words = list(sys.argv[1:] if argv is None else argv)
     arguments = argparse.Namespace()
     try:
-        arguments = _parser().parse_args(argv)
-        code = _run(arguments)
+        if words[:1] == ["psql"]:
+            code = _psql(words[1:])
+        else:
+            arguments = _parser().parse_args(words)
+            code = _run(arguments)
         sys.stdout.flush()
     except ResearchError as error:
         _say(f"research-agent: {error}")
@@ -91,6 +97,14 @@ def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:10]) <= 10_000:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number from 1 to 10000')
     return int(text)
+
+
+def _psql(words: Sequence[str]) -> int:
+    from research_agent.settings import load_settings
+    from research_agent.storage.psql import run_psql
+
+    _load_dotenv()
+    return run_psql(load_settings(), words)
 
 
 def _run(arguments: argparse.Namespace) -> int:

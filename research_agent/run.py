@@ -15,7 +15,7 @@ from research_agent.errors import Interrupted, StorageError, UsageError
 from research_agent.evidence.brief import Brief, Usage
 from research_agent.limits import DEFAULT_MAX_STEPS, Limits
 from research_agent.settings import Settings, load_settings
-from research_agent.storage.database import Pool, open_pool, translated
+from research_agent.storage.database import Pool, open_database, translated
 from research_agent.storage.lease import hold_lease
 from research_agent.storage.runs import Run, clean_topic, find_run, finish_run, new_run, run_usage, start_run
 
@@ -91,7 +91,7 @@ class _Job:
             self._control.request_drain()
 
     async def run(self) -> Brief:
-        async with open_database(self.settings, self.watch) as pool:
+        async with open_database(self.settings, lambda what: self.watch(Progress("waiting", what))) as pool:
             run = None if self.fresh else await find_run(pool, self.topic)
             if run and run.brief:
                 self.watch(Progress("note", f"already finished as {run.thread_id}; --fresh starts a new edition"))
@@ -238,26 +238,6 @@ def _describe(node: str, update: dict[str, Any]) -> str:
         case _:
             kept = [claim for claim in update.get("claims", []) if claim["verdict"] == "supported"]
             return f"{len(kept)} of {len(update.get('claims', []))} sentences stand on a passage"
-
-
-@asynccontextmanager
-async def open_database(settings: Settings, watch: Watcher = lambda progress: None) -> AsyncIterator[Pool]:
-    """The pool of ``DATABASE_URL``, or of the embedded server, which is started when it does not run."""
-    if settings.database_url:
-        async with open_pool(settings.database_url.get_secret_value(), embedded=False) as pool:
-            yield pool
-        return
-    from research_agent.storage.embedded import EmbeddedServer, default_root
-
-    root = settings.data_dir / "pg" if settings.data_dir else default_root()
-    server = EmbeddedServer(root, bindir=settings.pg_bindir, os_user=settings.pg_osuser)
-    watch(Progress("waiting", "the embedded PostgreSQL"))
-    dsn = await asyncio.to_thread(server.ensure)
-    try:
-        async with open_pool(dsn, embedded=True) as pool:
-            yield pool
-    finally:
-        server.release()
 
 
 async def _until_stopped(

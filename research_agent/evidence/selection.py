@@ -22,7 +22,9 @@ DEFAULT_BULLETS = 10
 _REPETITION = 0.6  # weight of overlap with chosen sentences against relevance, both 0 to 1
 _COVERED = 0.55  # what a topic word still counts after each sentence that has it
 _MIN_CHARS, _MAX_CHARS = 30, 400  # letters of other scripts say more each
-_ON_TOPIC = 0.5  # of the topic's words more than this share must occur at all: else the evidence is about something else
+_ON_TOPIC = (
+    0.5  # of the topic's words more than this share must occur at all: else the evidence is about something else
+)
 _MIN_SHARE = 0.2  # of the weight of these words one sentence must have so much
 _SAME = 0.6  # overlap from which two sentences say the same
 _MARKUP = re.compile(r"^\s*(?:[#|>*+•-]|\d+[.)]\s|```)|[|{}<>]|https?://|\]\(|[\[【]")

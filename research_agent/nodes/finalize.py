@@ -23,8 +23,10 @@ from research_agent.export.markdown import to_markdown
 from research_agent.limits import DONE
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief
+from research_agent.nodes.sanitize import last_turn
 from research_agent.settings import EXTRACTIVE
 from research_agent.state import Citation, Claim, Passage, ResearchState
+from research_agent.storage.journal import Turn
 
 EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
 
@@ -47,6 +49,11 @@ def make_finalize(model: BaseChatModel) -> Node:
             "claims": claims,
             "not_established": [f"{c['text']} — {c['reason']}" for c in claims if c["verdict"] != "supported"],
         }
+        answer, _ = last_turn(state.get("messages", []))
+        # A turn that asked for tools has its row from sanitize already; this adds the one that stopped.
+        await context.journal.save_turn(
+            Turn(state.get("step_count", 0), answer.text, 0, 0, 0, state.get("stagnant_turns", 0), reason)
+        )
         brief = Brief.from_state({**state, **result}, thread_id="", edition=1, model=context.model_name)
         return {**result, "final_brief": to_markdown(brief)}
 

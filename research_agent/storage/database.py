@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from importlib import resources
@@ -17,6 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from research_agent.errors import LeaseLost, StorageError
+from research_agent.settings import Settings
 
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
 
@@ -31,6 +32,29 @@ def queries() -> dict[str, bytes]:
     text = (resources.files(__package__) / "queries.sql").read_text(encoding="utf-8")
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)[1:]
     return {name: body.strip().encode() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@asynccontextmanager
+async def open_database(settings: Settings, waiting: Callable[[str], None] = lambda what: None) -> AsyncIterator[Pool]:
+    """The pool of ``DATABASE_URL``, or of the embedded server, which is started when it does not run.
+
+    Raises:
+        StorageError: the database cannot be reached, started or used; the message says why and what to do.
+    """
+    if settings.database_url:
+        async with open_pool(settings.database_url.get_secret_value(), embedded=False) as pool:
+            yield pool
+        return
+    from research_agent.storage.embedded import server_of
+
+    server = server_of(settings)
+    waiting("the embedded PostgreSQL")
+    dsn = await asyncio.to_thread(server.ensure)
+    try:
+        async with open_pool(dsn, embedded=True) as pool:
+            yield pool
+    finally:
+        server.release()
 
 
 @asynccontextmanager

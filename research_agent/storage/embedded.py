@@ -24,6 +24,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from research_agent.errors import StorageError
+from research_agent.settings import Settings
 from research_agent.storage import binaries, cluster, watchdog
 from research_agent.storage.binaries import Account, Binaries
 
@@ -49,6 +50,12 @@ def default_root() -> Path:
     import platformdirs
 
     return platformdirs.user_data_path("research-agent") / "pg"
+
+
+def server_of(settings: Settings) -> EmbeddedServer:
+    """The server that `settings` describe; nothing is started yet."""
+    root = settings.data_dir / "pg" if settings.data_dir else default_root()
+    return EmbeddedServer(root, bindir=settings.pg_bindir, os_user=settings.pg_osuser)
 
 
 class EmbeddedServer:
@@ -89,6 +96,11 @@ class EmbeddedServer:
             except subprocess.TimeoutExpired as error:
                 what = f"{Path(error.cmd[0]).name} did not finish in {error.timeout:.0f} s"
                 raise cluster.failure(self._root, what) from error
+
+    def program(self, name: str) -> str:
+        """Path of one of the server's own client programs, such as ``psql``. Raises ``StorageError``."""
+        account = binaries.service_account(self._os_user, self._data)
+        return binaries.select(self._bindir, cluster.major_version(self._data), account, self._root).program(name)
 
     def release(self) -> None:
         """Stop being a client; without any the watchdog stops the server after ``linger`` seconds."""

@@ -1,0 +1,81 @@
+"""What the documents say is true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from research_agent.settings import Settings
+from tests.support.commands import REPOSITORY, Agent
+from tests.support.documents import TOPIC
+
+QUERIES = re.findall(r"```sql\n(.+?)```", (REPOSITORY / "docs/sql.md").read_text(encoding="utf-8"), re.DOTALL)
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def agent(tmp_path: Path, empty_database: str) -> Agent:
+    return Agent(tmp_path, empty_database)
+
+
+def test_every_query_of_the_sql_page_runs_and_finds_something(agent: Agent, corpus: Path) -> None:
+    # The second run is partial, and its last turns bring nothing new.
+    agent.run("--topic", TOPIC, "--corpus", str(corpus))
+    with psycopg.connect(agent.database_url) as connection:
+        empty = [query for query in QUERIES if not connection.execute(query.encode()).fetchall()]
+    assert len(QUERIES) >= 9
+    # A verbatim writer drops nothing.
+    assert [query for query in empty if "verdict <> 'supported'" not in query] == []
+
+
+def test_the_overview_agrees_with_the_brief(agent: Agent, corpus: Path) -> None:
+    import json
+
+    brief = json.loads(agent.run("--topic", TOPIC, "--corpus", str(corpus), "--json").stdout)
+    with psycopg.connect(agent.database_url) as connection:
+        row = connection.execute(
+            "select status, outcome, steps, sources, tool_calls, model_calls from research.overview"
+        ).fetchone()
+    usage = brief["usage"]
+    expected = (brief["outcome"], brief["steps"], brief["sources_read"], usage["tool_calls"], usage["model_calls"])
+    assert row == ("finished", *expected)
+
+
+def test_every_option_and_exit_code_of_the_help_is_in_the_readme() -> None:
+    command = [sys.executable, "-m", "research_agent", "--help"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPOSITORY).stdout
+    options = set(re.findall(r"^  (--[a-z-]+)", text, re.MULTILINE))
+    assert options
+    assert [option for option in sorted(options) if f"`{option}" not in README] == []
+    codes = re.findall(r"(?<![\w-])(\d+)  (?=[a-z])", text[text.index("exit codes") :])
+    assert sorted(codes, key=int) == ["0", "1", "2", "3", "4", "5", "75"]
+    assert [code for code in codes if f"| {code} |" not in README] == []
+
+
+def test_every_setting_is_in_the_example_file() -> None:
+    example = (REPOSITORY / ".env.example").read_text(encoding="utf-8")
+    for name, field in Settings.model_fields.items():
+        alias = field.validation_alias
+        names = [f"RESEARCH_{name.upper()}"] if alias is None else getattr(alias, "choices", [alias])
+        assert all(f"#{spelling}=" in example for spelling in names), names
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for document in [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} → {target}"
+
+
+def test_psql_opens_the_database_of_the_runs(agent: Agent, corpus: Path, tmp_path: Path) -> None:
+    import shutil
+
+    if not shutil.which("psql"):
+        pytest.skip("no psql on this machine; DATABASE_URL needs the system's")
+    agent.run("--topic", TOPIC, "--corpus", str(corpus))
+    result = agent.run("psql", "-At", "-c", "select outcome from research.runs")
+    assert (result.returncode, result.stdout) == (0, "complete\n"), result.stderr
