@@ -21,12 +21,15 @@ import threading
 import time
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from research_agent.errors import StorageError
-from research_agent.settings import Settings
 from research_agent.storage import binaries, cluster, watchdog
 from research_agent.storage.binaries import Account, Binaries
+
+if TYPE_CHECKING:
+    from research_agent.settings import Settings
 
 _ATTACH_SECONDS = 120.0
 _START_SECONDS = 600.0  # crash recovery after a long run can take minutes
