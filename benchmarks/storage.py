@@ -96,12 +96,13 @@ class Endless:
 async def run_ours(pool: Pool, steps: int) -> str:
     topic = "pages of the benchmark"
     run = await new_run(pool, uuid.uuid4().hex)
+    limits = Limits(max_steps=steps, max_tool_calls=9999, max_calls_per_tool=9999, max_calls_per_minute=10**6)
     endless = Endless()
     graph = build_graph(
         FetchingModel(searches_first=True), [make_search_web(endless), make_fetch_url(endless)], make_saver(pool)
     )
     async with hold_lease(pool, run.thread_id) as token:
-        await start_run(pool, run, model="x:y", max_steps=steps, token=token)
+        await start_run(pool, run, model="x:y", limits=limits, token=token)
         await graph.ainvoke(
             {"topic": topic},
             {
@@ -109,7 +110,7 @@ async def run_ours(pool: Pool, steps: int) -> str:
                 "recursion_limit": 4 * steps + 20,
                 "metadata": {"lease_token": token},
             },
-            context=ResearchContext(Limits(max_steps=steps), PostgresJournal(pool, run.thread_id, token), "x:y"),
+            context=ResearchContext(limits, PostgresJournal(pool, run.thread_id, token), "x:y"),
             durability="sync",
         )
     return run.thread_id

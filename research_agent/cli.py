@@ -18,7 +18,7 @@ from research_agent.errors import Interrupted, ResearchError, UsageError
 
 if TYPE_CHECKING:
     from research_agent.evidence.brief import Brief
-    from research_agent.run import Watcher
+    from research_agent.progress import Watcher
 
 DEFAULT_TOPIC = "Practical use cases of ReAct agents in 2026 and common failure modes"
 OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
@@ -80,6 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
     parser.add_argument("--corpus", metavar="DIR", help="search this folder of .md, .txt, .html and .pdf files")
     parser.add_argument("--max-steps", type=_positive, metavar="N", help="model turns before the brief (default: 10)")
+    for flag, kind, text in _LIMIT_FLAGS:
+        parser.add_argument(flag, type=kind, metavar="N", help=text)
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="chat model, or extractive (built in, needs no key)")
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
     parser.add_argument("--json", action="store_true", help="print the brief as JSON")
@@ -94,9 +96,30 @@ def _text(argument: str) -> str:
 
 
 def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:10]) <= 10_000:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number from 1 to 10000')
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= 10**9:
+        raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a whole number from 1 to a billion')
     return int(text)
+
+
+def _amount(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < (number := float(text)) < 1e12:
+            return number
+    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a number above 0')
+
+
+# Limits that a command line needs; all of them can be set in the environment.
+_LIMIT_FLAGS = (
+    ("--max-usd", _amount, "what the model calls may cost together (default: 0.50)"),
+    ("--max-tokens", _positive, "tokens of all model calls together (default: 500000)"),
+    ("--max-seconds", _amount, "running time (default: 900)"),
+    ("--max-tool-calls", _positive, "searches and pages together (default: 80)"),
+    ("--max-stagnant-turns", _positive, "turns in a row without new evidence (default: 3)"),
+)
+
+
+def _limit_names() -> list[str]:
+    return [flag[2:].replace("-", "_") for flag, _, _ in _LIMIT_FLAGS]
 
 
 def _psql(words: Sequence[str]) -> int:
@@ -125,7 +148,10 @@ async def _research(arguments: argparse.Namespace) -> Brief:
     from research_agent.settings import EXTRACTIVE, load_settings
 
     _load_dotenv()
-    settings = load_settings(corpus=arguments.corpus, chosen_model=arguments.model, max_steps=arguments.max_steps)
+    limits = {name: getattr(arguments, name) for name in _limit_names()}
+    settings = load_settings(
+        corpus=arguments.corpus, chosen_model=arguments.model, max_steps=arguments.max_steps, **limits
+    )
     if settings.model == EXTRACTIVE and not settings.chosen_model and not arguments.quiet:
         _say("no model key found: using the built-in extractive model. For a language model: export GEMINI_API_KEY=…")
     stop = asyncio.Event()
@@ -214,6 +240,7 @@ def _resume_command(arguments: argparse.Namespace) -> str:
         ("--max-steps", arguments.max_steps),
         ("--model", arguments.model),
         ("--output", arguments.output),
+        *((f"--{name.replace('_', '-')}", getattr(arguments, name)) for name in _limit_names()),
     ):
         if value is not None:
             words += [flag, str(value)]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-    from research_agent.run import Progress
+    from research_agent.progress import Progress
 
 
 class PlainConsole(AbstractContextManager["PlainConsole"]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
-from research_agent.limits import DEFAULT_MAX_STEPS, Limits
+from research_agent.limits import Limits, Standing
 from research_agent.state import ResearchState
 from research_agent.storage.journal import Journal, NoJournal
 
@@ -21,11 +22,29 @@ class ResearchContext:
     journal: Journal = field(default_factory=NoJournal)
     model_name: str = "model"  # as in the journal: provider:name
     model_timeout: float = 120.0  # seconds for one attempt
+    deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it
+    seconds_before: float = 0.0  # running time of earlier starts
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Running time of all starts of the run so far."""
+        return self.seconds_before + time.monotonic() - self.began
+
+    def standing(self, state: Mapping[str, Any], identical_turns: int = 0) -> Standing:
+        """Where the run stands after the turn that `state` ends with."""
+        return Standing(
+            steps=state.get("step_count", 0),
+            stagnant_turns=state.get("stagnant_turns", 0),
+            identical_turns=identical_turns,
+            seconds=self.seconds,
+            spending=self.journal.spending,
+        )
 
 
 def context_of(state: Mapping[str, Any], runtime: Runtime[ResearchContext]) -> ResearchContext:
     """The context of a run; for a graph that was invoked without one, defaults and the state's own step limit."""
-    return runtime.context or ResearchContext(Limits(max_steps=state.get("max_steps", DEFAULT_MAX_STEPS)))
+    return runtime.context or ResearchContext(Limits(max_steps=state.get("max_steps", Limits().max_steps)))
 
 
 class Node(Protocol):

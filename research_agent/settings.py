@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from research_agent.errors import UsageError
+from research_agent.limits import Limits
 
 # Google's deprecation page shuts gemini-2.5-flash down on 2026-12-01; this id costs the same.
 DEFAULT_GEMINI_MODEL = "gemini-3.5-flash-lite"
@@ -29,11 +32,26 @@ class Settings(BaseSettings):
     chosen_model: str | None = Field(None, validation_alias="RESEARCH_MODEL")
     model_timeout: float = Field(120.0, gt=0)
     max_steps: int | None = Field(None, ge=1)
+    max_stagnant_turns: int | None = Field(None, ge=1)
+    max_identical_calls: int | None = Field(None, ge=1)
+    max_seconds: float | None = Field(None, gt=0)
+    max_tokens: int | None = Field(None, ge=1)
+    max_usd: float | None = Field(None, gt=0)
+    max_tool_calls: int | None = Field(None, ge=1)
+    max_calls_per_tool: int | None = Field(None, ge=1)
+    max_calls_per_minute: int | None = Field(None, ge=1)
+    max_seconds_per_tool: float | None = Field(None, gt=0)
     corpus: Path | None = None
     data_dir: Path | None = None
     cache_dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("research-agent"))
     pg_bindir: Path | None = None
     pg_osuser: str | None = None
+
+    def limits(self, stored: Mapping[str, Any] | None = None) -> Limits:
+        """The limits that are set, over those that a run was started with, over the defaults."""
+        names = {limit.name for limit in fields(Limits)}
+        chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return Limits(**{name: value for name, value in (stored or {}).items() if name in names} | chosen)
 
     @property
     def model(self) -> str:

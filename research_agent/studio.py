@@ -5,27 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from research_agent.errors import UsageError
 from research_agent.graph import ResearchGraph, build_graph
 from research_agent.models.load import load_model
-from research_agent.search.corpus import Corpus
 from research_agent.settings import load_settings
-from research_agent.tools.fetch_url import make_fetch_url
-from research_agent.tools.search_web import make_search_web
+from research_agent.sources import open_sources
 
 
 @asynccontextmanager
 async def make_graph() -> AsyncIterator[ResearchGraph]:
-    """The graph over the model and corpus of the environment. Input: ``{"topic": "…"}``.
+    """The graph over the model and the sources of the environment. Input: ``{"topic": "…"}``.
 
     Raises:
-        UsageError: no corpus is set, or it or the model cannot be used.
+        UsageError: the sources or the model cannot be used.
     """
     settings = load_settings()
-    if settings.corpus is None:
-        raise UsageError("there is nothing to search: set RESEARCH_CORPUS to a folder of documents")
-    corpus = await Corpus.open(settings.corpus, settings.cache_dir)
-    try:
-        yield build_graph(load_model(settings), [make_search_web(corpus), make_fetch_url(corpus)])
-    finally:
-        await corpus.close()
+    async with open_sources(settings) as sources:
+        yield build_graph(load_model(settings), sources.tools())

@@ -20,7 +20,7 @@ from research_agent.evidence.claims import DraftClaim, has_url, parse_claims
 from research_agent.evidence.passages import rank_passages
 from research_agent.evidence.support import Verdict, check_support
 from research_agent.export.markdown import to_markdown
-from research_agent.limits import DONE
+from research_agent.limits import DONE, may_call_model
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief
 from research_agent.nodes.sanitize import last_turn
@@ -52,7 +52,16 @@ def make_finalize(model: BaseChatModel) -> Node:
         answer, _ = last_turn(state.get("messages", []))
         # A turn that asked for tools has its row from sanitize already; this adds the one that stopped.
         await context.journal.save_turn(
-            Turn(state.get("step_count", 0), answer.text, 0, 0, 0, state.get("stagnant_turns", 0), reason)
+            Turn(
+                state.get("step_count", 0),
+                answer.text,
+                0,
+                0,
+                0,
+                state.get("stagnant_turns", 0),
+                reason,
+                context.seconds,
+            )
         )
         brief = Brief.from_state({**state, **result}, thread_id="", edition=1, model=context.model_name)
         return {**result, "final_brief": to_markdown(brief)}
@@ -74,10 +83,12 @@ async def _write(
     step = state.get("step_count", 0)
     claims: list[Claim] = []
     try:
+        _check_budget(context)
         draft = await call_model(model, messages, CallSite(step, "write"), context, runtime.stream_writer)
         claims = check_claims(parse_claims(draft.text), ledger)
         problems = [claim for claim in claims if claim["verdict"] != "supported"]
         if problems:
+            _check_budget(context)
             messages += [AIMessage(draft.text), HumanMessage(_repair_request(problems))]
             draft = await call_model(model, messages, CallSite(step, "repair"), context, runtime.stream_writer)
             claims = _better(claims, check_claims(parse_claims(draft.text), ledger))
@@ -86,6 +97,11 @@ async def _write(
     if any(claim["verdict"] == "supported" for claim in claims):
         return claims, context.model_name
     return check_claims(parse_claims(write_brief(state["topic"], evidence)), ledger) or claims, EXTRACTIVE
+
+
+def _check_budget(context: ResearchContext) -> None:
+    if not may_call_model(context.journal.spending, context.seconds, context.limits):
+        raise ModelError("nothing is left of the limits for a model call: the built-in writer writes")
 
 
 def choose_evidence(topic: str, ledger: Sequence[Citation], budget: int = EVIDENCE_CHARS) -> Evidence:

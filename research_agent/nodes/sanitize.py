@@ -7,15 +7,17 @@ leads, and pages already read are none.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any
+from itertools import takewhile
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from research_agent import prompts
 from research_agent.context import ResearchContext, context_of
-from research_agent.limits import stop_reason
+from research_agent.limits import Limits, Standing, steps_left, stop_reason
 from research_agent.state import Citation, Passage, ResearchState, merge_citations
 from research_agent.storage.journal import Turn
 
@@ -42,7 +44,10 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
         "seen_urls": urls,
         "stagnant_turns": 0 if new_passages else state.get("stagnant_turns", 0) + 1,
     }
-    update["stop_reason"] = stop_reason({**state, **update}, context.limits)
+    standing = context.standing({**state, **update}, identical_turns(state["messages"]))
+    update["stop_reason"] = stop_reason(standing, context.limits)
+    if observations and not update["stop_reason"] and (hint := _hint(standing, context.limits)):
+        _append_hint(messages, observations[-1], hint)
     await context.journal.save_turn(
         Turn(
             step=state["step_count"],
@@ -52,10 +57,46 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
             new_passages=new_passages,
             stagnant_turns=update["stagnant_turns"],
             stop_reason=update["stop_reason"],
+            seconds=context.seconds,
             citations=[(n, entry) for n, entry in enumerate(ledger, start=1) if entry not in before],
         )
     )
     return update
+
+
+def identical_turns(messages: Sequence[AnyMessage]) -> int:
+    """How many of the last turns asked for the very same calls, whatever their order."""
+    turns = [
+        {(call["name"], json.dumps(call["args"], sort_keys=True, default=str)) for call in message.tool_calls}
+        for message in messages
+        if isinstance(message, AIMessage) and message.tool_calls
+    ]
+    same = takewhile(lambda turn: turn == turns[-1], reversed(turns))
+    return sum(1 for _ in same)
+
+
+def _hint(standing: Standing, limits: Limits) -> str:
+    """A word to the model while it can still act on it."""
+    if standing.identical_turns > 1:
+        return prompts.HINT_REPEATING
+    left = steps_left(standing, limits)
+    if left <= 1:
+        return prompts.HINT_LAST
+    if left == 2:
+        return prompts.HINT_STEPS.format(left=left)
+    if standing.stagnant_turns > 1:
+        return prompts.HINT_STAGNANT
+    return ""
+
+
+def _append_hint(messages: list[AnyMessage], last: ToolMessage, hint: str) -> None:
+    """Put `hint` behind the last observation of the turn: the one place where every provider allows it."""
+    for position, message in enumerate(messages):
+        if message.id == last.id:
+            last = cast(ToolMessage, messages.pop(position))
+            break
+    text = f"{last.text}\n\n{hint}"
+    messages.append(last.model_copy(update={"content": text, "artifact": None}))
 
 
 def last_turn(messages: Sequence[AnyMessage]) -> tuple[AIMessage, list[ToolMessage]]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 from langchain_core.messages import AIMessage, ToolMessage, message_to_dict, messages_from_dict
 from psycopg.types.json import Jsonb
 
+from research_agent.limits import Spending
 from research_agent.state import Citation
 from research_agent.storage.database import Pool, fetch
 from research_agent.text import clean_json
@@ -65,11 +66,19 @@ class Turn:
     new_passages: int
     stagnant_turns: int
     stop_reason: str
+    seconds: float = 0.0  # running time of all starts so far
     citations: Sequence[tuple[int, Citation]] = ()
 
 
 class Journal(Protocol):
     """Where nodes record what they did. Keyed by step, and within it by purpose or tool-call id."""
+
+    spending: Spending
+    """What the run has used so far."""
+
+    async def load(self, step: int) -> None:
+        """Read what earlier starts have used, and what they recorded of `step`, where the run goes on."""
+        ...
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
         """The answer recorded for this call if there is one, and how many attempts were made."""
@@ -85,12 +94,18 @@ class Journal(Protocol):
 
 
 class NoJournal:
-    """For a graph that is used without our storage: remembers nothing."""
+    """For a graph that is used without our storage: counts, and remembers nothing else."""
+
+    def __init__(self) -> None:
+        self.spending = Spending()
+
+    async def load(self, step: int) -> None: ...
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
         return None, 0
 
-    async def save_model_call(self, call: ModelCall) -> None: ...
+    async def save_model_call(self, call: ModelCall) -> None:
+        self.spending.add_model_call(call.input_tokens + call.output_tokens, call.cost_usd or 0.0)
 
     async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None:
         return None
@@ -106,11 +121,12 @@ class PostgresJournal:
     def __init__(self, pool: Pool, thread_id: str, lease_token: int) -> None:
         self._pool = pool
         self._key = {"thread_id": thread_id, "token": lease_token}
+        self.spending = Spending()
         self._model_calls: dict[tuple[int, str], dict[str, Any]] = {}
         self._tool_calls: dict[tuple[int, str], dict[str, Any]] = {}
 
     async def load(self, step: int) -> None:
-        """Read what an earlier start of this run recorded of `step`, where it goes on, and later ones.
+        """Read what earlier starts of this run have used, and what they recorded of `step`, where it goes on.
 
         Once is enough: while the lease is held nobody else adds to it.
         """
@@ -118,6 +134,10 @@ class PostgresJournal:
             self._model_calls[row["step"], row["purpose"]] = row
         for row in await self._fetch("finished_tool_calls", step=step):
             self._tool_calls[row["step"], row["tool_call_id"]] = row
+        for row in await self._fetch("model_call_sizes"):
+            self.spending.add_model_call(row["tokens"], row["usd"])
+        for row in await self._fetch("tool_call_counts"):
+            self.spending.tool_calls[row["tool"]] = row["calls"]
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
         row = self._model_calls.get((step, purpose))
@@ -128,6 +148,7 @@ class PostgresJournal:
     async def save_model_call(self, call: ModelCall) -> None:
         values = {**asdict(call), "response": Jsonb(call.response) if call.response else None}
         await self._fetch("save_model_call", **values)
+        self.spending.add_model_call(call.input_tokens + call.output_tokens, call.cost_usd or 0.0)
 
     async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None:
         row = self._tool_calls.get((step, tool_call_id))

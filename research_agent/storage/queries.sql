@@ -2,18 +2,27 @@
 
 -- name: find_runs
 -- The newest edition of each thread whose id may belong to a topic.
-select distinct on (base_thread_id) thread_id, base_thread_id, edition, topic, max_steps, outcome, brief
+select distinct on (base_thread_id) thread_id, base_thread_id, edition, topic, limits, outcome, stop_reason, brief
 from research.runs where base_thread_id = any(%(candidates)s)
 order by base_thread_id, edition desc
 
 -- name: start_run
 -- Write the run before its first step, or count one more start of it.
-insert into research.runs (thread_id, base_thread_id, edition, topic, model, max_steps, starts, lease_token)
-values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(model)s, %(max_steps)s, 1, %(token)s)
+insert into research.runs (thread_id, base_thread_id, edition, topic, model, limits, starts, lease_token)
+values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(model)s, %(limits)s, 1, %(token)s)
 on conflict (thread_id) do update
-set starts = runs.starts + 1, lease_token = excluded.lease_token
+set starts = runs.starts + 1, limits = excluded.limits, lease_token = excluded.lease_token
 where runs.topic = excluded.topic  -- else the ids collide
-returning created_at, outcome, brief
+returning created_at, outcome, stop_reason, brief,
+    (select coalesce(max(seconds), 0)::float8 from research.steps s where s.thread_id = runs.thread_id) as seconds
+
+-- name: reopen_run
+-- A finished run goes on under higher limits; the brief that it had is kept beside.
+with claims as (delete from research.claims where thread_id = %(thread_id)s)
+update research.runs
+set earlier_briefs = earlier_briefs || brief, brief = null, outcome = null, stop_reason = '', finished_at = null,
+    lease_token = %(token)s
+where thread_id = %(thread_id)s
 
 -- name: finish_run
 -- Record how the run ended, with its claims, in one statement.
@@ -53,6 +62,15 @@ values (%(thread_id)s, %(step)s, %(purpose)s, %(attempt)s, %(model)s, %(response
 select step, tool_call_id, status, content, artifact from research.tool_calls
 where thread_id = %(thread_id)s and step >= %(step)s
 
+-- name: model_call_sizes
+-- What each model call of a run used.
+select (input_tokens + output_tokens)::bigint as tokens, coalesce(cost_usd, 0)::float8 as usd
+from research.model_calls where thread_id = %(thread_id)s
+
+-- name: tool_call_counts
+-- How often each tool was called in a run.
+select tool, count(*) as calls from research.tool_calls where thread_id = %(thread_id)s group by tool
+
 -- name: save_tool_call
 -- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
 with page as (
@@ -72,9 +90,10 @@ with sources as (
     select %(thread_id)s, c.number, c.url, c.title, c.kind, c.content_hash, %(step)s, c.passages, %(token)s
     from jsonb_to_recordset(%(citations)s) as c(number integer, url text, title text, kind text, content_hash text, passages jsonb)
     on conflict (thread_id, number) do update set passages = excluded.passages, lease_token = excluded.lease_token)
-insert into research.steps (thread_id, step, thought, tool_calls, new_sources, new_passages, stagnant_turns, stop_reason, lease_token)
-values (%(thread_id)s, %(step)s, %(thought)s, %(tool_calls)s, %(new_sources)s, %(new_passages)s, %(stagnant_turns)s, %(stop_reason)s, %(token)s)
-on conflict (thread_id, step) do nothing
+insert into research.steps (thread_id, step, thought, tool_calls, new_sources, new_passages, stagnant_turns, stop_reason, seconds, lease_token)
+values (%(thread_id)s, %(step)s, %(thought)s, %(tool_calls)s, %(new_sources)s, %(new_passages)s, %(stagnant_turns)s, %(stop_reason)s,
+    %(seconds)s, %(token)s)
+on conflict (thread_id, step) do update set seconds = excluded.seconds, lease_token = excluded.lease_token
 
 -- name: acquire_lease
 -- Take a thread that nobody holds, or whose holder is known to be dead; no row comes back when it is held.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from research_agent.errors import StorageError, UsageError
+from research_agent.limits import Limits
 from research_agent.storage.database import Pool, fetch
 from research_agent.text import clean
 
@@ -26,8 +27,9 @@ class Run:
     base_thread_id: str
     edition: int
     topic: str
-    max_steps: int | None = None  # as it was started with
+    limits: dict[str, Any] | None = None  # those of its last start
     outcome: str = ""
+    stop_reason: str = ""
     brief: dict[str, Any] | None = None
 
 
@@ -75,8 +77,17 @@ async def new_run(pool: Pool, topic: str) -> Run:
     raise StorageError("every thread id of this topic belongs to another topic: reword the topic")
 
 
-async def start_run(pool: Pool, run: Run, *, model: str, max_steps: int, token: int) -> tuple[datetime, Run]:
-    """Write the row, or count another start of it. Returns when it began and how it stands now."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of a run: when the run began, how long it has been running, and how it stood before this start."""
+
+    began: datetime
+    seconds: float
+    run: Run
+
+
+async def start_run(pool: Pool, run: Run, *, model: str, limits: Limits, token: int) -> Start:
+    """Write the row, or count another start of it."""
     rows = await fetch(
         pool,
         "start_run",
@@ -85,14 +96,19 @@ async def start_run(pool: Pool, run: Run, *, model: str, max_steps: int, token: 
         edition=run.edition,
         topic=run.topic,
         model=model,
-        max_steps=max_steps,
+        limits=Jsonb(asdict(limits)),
         token=token,
     )
     if not rows:
         raise StorageError("another topic took the same thread id a moment ago: run the same command again")
     (row,) = rows
-    stands = replace(run, outcome=row["outcome"] or "", brief=row["brief"])
-    return row["created_at"], stands
+    stands = replace(run, outcome=row["outcome"] or "", stop_reason=row["stop_reason"], brief=row["brief"])
+    return Start(row["created_at"], row["seconds"], stands)
+
+
+async def reopen_run(pool: Pool, run: Run, *, token: int) -> None:
+    """Let a finished run go on; its brief is kept beside."""
+    await fetch(pool, "reopen_run", thread_id=run.thread_id, token=token)
 
 
 async def finish_run(

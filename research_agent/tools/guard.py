@@ -18,6 +18,7 @@ from research_agent.context import ResearchContext
 from research_agent.errors import SourceError, StorageError
 from research_agent.storage.journal import ToolCall
 from research_agent.text import clean, clean_json
+from research_agent.tools.rate import GATE
 from research_agent.web.page import Page
 
 MAX_OBSERVATION_CHARS = 12_000
@@ -36,7 +37,17 @@ async def guard_tool_call(request: ToolCallRequest, execute: Execute) -> ToolMes
     call, step = request.tool_call, request.state.get("step_count", 0)
     call_id = call["id"] or ""
     message = await context.journal.find_tool_call(step, call_id, call["name"])
+    if message is None and (limit := context.journal.spending.admit(call["name"], context.limits)):
+        # Not recorded: nothing was called, and under a higher limit it may be.
+        message = _failure(request, prompts.LIMIT_REACHED.format(limit=limit))
     if message is None:
+        await GATE.wait(
+            call["name"],
+            context.limits.max_calls_per_minute,
+            lambda seconds: request.runtime.stream_writer(
+                {"waiting": f"{call['name']}: its rate limit, {seconds:.0f} s"}
+            ),
+        )
         started_at, began = datetime.now(UTC), time.perf_counter()
         message, page = _bounded(await _observe(request, execute, context))
         latency_ms = round((time.perf_counter() - began) * 1000)

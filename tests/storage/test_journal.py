@@ -12,6 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from research_agent.errors import LeaseLost
+from research_agent.limits import Limits
 from research_agent.storage.database import Pool, open_pool
 from research_agent.storage.journal import (
     ModelCall,
@@ -34,7 +35,7 @@ async def open_journal(url: str) -> AsyncIterator[tuple[Pool, PostgresJournal]]:
     async with open_pool(url, embedded=True) as pool:
         run = await new_run(pool, "topic")
         async with hold_lease(pool, run.thread_id) as token:
-            await start_run(pool, run, model="m", max_steps=9, token=token)
+            await start_run(pool, run, model="m", limits=Limits(), token=token)
             yield pool, PostgresJournal(pool, run.thread_id, token)
 
 

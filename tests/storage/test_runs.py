@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from research_agent.errors import StorageError, UsageError
+from research_agent.limits import Limits
 from research_agent.storage import runs
 from research_agent.storage.database import fetch, open_pool
 from research_agent.storage.lease import hold_lease
@@ -53,12 +54,12 @@ async def test_two_topics_with_one_id_get_two_threads(empty_database: str, monke
     async with open_pool(empty_database, embedded=True) as pool:
         first = await new_run(pool, "first")
         async with hold_lease(pool, first.thread_id) as token:
-            await start_run(pool, first, model="m", max_steps=1, token=token)
+            await start_run(pool, first, model="m", limits=Limits(), token=token)
         assert await find_run(pool, "second") is None
         second = await new_run(pool, "second")
         assert second.thread_id == digest("second", 16) != first.thread_id
         async with hold_lease(pool, second.thread_id) as token:
-            await start_run(pool, second, model="m", max_steps=1, token=token)
+            await start_run(pool, second, model="m", limits=Limits(), token=token)
         found = await find_run(pool, "second")
         assert found
         assert found.thread_id == second.thread_id
@@ -71,10 +72,10 @@ async def test_a_topic_that_lost_the_race_for_an_id_does_not_take_the_others_run
     async with open_pool(empty_database, embedded=True) as pool:
         run = await new_run(pool, "first")
         async with hold_lease(pool, run.thread_id) as token:
-            await start_run(pool, run, model="m", max_steps=1, token=token)
+            await start_run(pool, run, model="m", limits=Limits(), token=token)
             intruder = runs.Run(run.thread_id, run.base_thread_id, 1, "second")
             with pytest.raises(StorageError, match="same thread id"):
-                await start_run(pool, intruder, model="m", max_steps=1, token=token)
+                await start_run(pool, intruder, model="m", limits=Limits(), token=token)
 
 
 async def test_starts_are_counted_and_the_first_start_keeps_its_time(empty_database: str) -> None:
@@ -83,9 +84,9 @@ async def test_starts_are_counted_and_the_first_start_keeps_its_time(empty_datab
         times = []
         for _ in range(3):
             async with hold_lease(pool, run.thread_id) as token:
-                started_at, stands = await start_run(pool, run, model="m", max_steps=1, token=token)
-                times.append(started_at)
-                assert stands.brief is None
+                start = await start_run(pool, run, model="m", limits=Limits(), token=token)
+                times.append(start.began)
+                assert start.run.brief is None
         assert len(set(times)) == 1
         assert abs((datetime.now(UTC) - times[0]).total_seconds()) < 60
         async with pool.connection() as connection:

@@ -20,13 +20,14 @@ create table research.runs (
     edition        integer not null,
     topic          text not null,
     model          text not null,
-    max_steps      integer not null,
+    limits         jsonb not null,      -- those of the last start
     starts         integer not null default 0,  -- how often a process took it up: 1 + resumes
     created_at     timestamptz not null default now(),
     finished_at    timestamptz,
     outcome        text check (outcome in ('complete', 'partial', 'no_evidence', 'failed')),
     stop_reason    text not null default '',
     brief          jsonb,               -- the whole brief as `--json` prints it
+    earlier_briefs jsonb not null default '[]',  -- those of limits that were raised since
     lease_token    bigint not null,
     unique (base_thread_id, edition)
 );
@@ -41,6 +42,7 @@ create table research.steps (
     new_passages   integer not null,
     stagnant_turns integer not null,    -- turns in a row without new evidence, this one included
     stop_reason    text not null,       -- "" when the run went on
+    seconds        real not null,       -- running time of all starts up to here
     finished_at    timestamptz not null default now(),
     lease_token    bigint not null,
     primary key (thread_id, step)
@@ -119,7 +121,7 @@ create table research.claims (
     bullet       integer not null,
     text         text not null,
     sources      integer[] not null,    -- numbers the sentence cites
-    verdict      text not null check (verdict in ('supported', 'unsupported')),
+    verdict      text not null check (verdict in ('supported', 'partly', 'not')),
     reason       text not null,
     score        real not null,         -- 0 to 1
     quote        text not null,

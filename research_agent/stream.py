@@ -1,0 +1,89 @@
+"""Drive the graph of one thread from where it stands to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
+
+from research_agent.context import ResearchContext
+from research_agent.errors import Interrupted, StorageError
+from research_agent.graph import ResearchGraph
+from research_agent.progress import Progress, Watcher, describe_update
+from research_agent.storage.database import translated
+
+
+class ThreadRunner:
+    """The thread `thread_id` of `graph`, and who watches it. `token` is the lease's: checkpoints carry it."""
+
+    def __init__(
+        self, graph: ResearchGraph, thread_id: str, token: int, context: ResearchContext, watch: Watcher
+    ) -> None:
+        self._graph, self._context, self._watch = graph, context, watch
+        self._config: Any = {
+            "configurable": {"thread_id": thread_id},
+            # Only a backstop: the step limit ends a run long before. It counts nodes, and each resume anew.
+            "recursion_limit": 5 * context.limits.max_steps + 20,
+            "metadata": {"lease_token": token},
+        }
+        self.control = RunControl()
+        self._step = self._sources = 0
+
+    async def run(self, topic: str, *, reopen: bool) -> dict[str, Any]:
+        """The final state. `reopen` lets a thread go on that had ended on a limit.
+
+        Raises:
+            Interrupted: it was asked to stop, and did at a step boundary.
+        """
+        with translated():
+            stored = await self._graph.aget_state(self._config)
+            if stored.values.get("outcome") and reopen:
+                await self._reopen()
+            elif stored.values.get("outcome"):
+                return dict(stored.values)
+            self._step = stored.values.get("step_count", 0)
+            self._sources = len(stored.values.get("citations", []))
+            await self._context.journal.load(self._step)
+            # On a thread that exists the initial input would discard what is pending: it goes on with None.
+            started = stored.created_at is not None
+            await self._stream(None if started else {"topic": topic, "max_steps": self._context.limits.max_steps})
+            values = (await self._graph.aget_state(self._config)).values
+        if not values.get("outcome"):
+            raise StorageError(
+                "the thread has no step left and no brief; its checkpoints were written by another version of this "
+                "program: start a new edition with --fresh"
+            )
+        return dict(values)
+
+    async def _reopen(self) -> None:
+        """As if `sanitize` had found no limit reached: the next node is `reason`."""
+        again = {"stop_reason": "", "outcome": "", "final_brief": "", "claims": [], "stagnant_turns": 0}
+        await self._graph.aupdate_state(self._config, again, as_node="sanitize")
+
+    async def _stream(self, start: Any) -> None:
+        try:
+            async for part in self._graph.astream(
+                start,
+                self._config,
+                context=self._context,
+                durability="sync",
+                stream_mode=["updates", "custom"],
+                control=self.control,
+                version="v2",
+            ):
+                self._report(part)
+        except GraphDrained:
+            raise Interrupted("stopped at a step boundary; everything so far is stored") from None
+
+    def _report(self, part: Mapping[str, Any]) -> None:
+        if part["type"] == "custom":
+            for kind, text in part["data"].items():
+                self._watch(Progress(kind, text, self._step, "", self._sources))
+            return
+        for node, update in part["data"].items():
+            if isinstance(update, dict):
+                self._step = update.get("step_count", self._step)
+                self._sources += len(update.get("citations", []))
+                self._watch(Progress("step", describe_update(node, update), self._step, node, self._sources))
