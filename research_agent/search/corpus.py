@@ -79,9 +79,10 @@ class Corpus:
             raise
         return corpus
 
-    async def search(self, query: str, limit: int) -> list[SearchHit]:
+    async def search(self, query: str, limit: int, *, since: str = "", until: str = "") -> list[SearchHit]:
         """At most `limit` documents that hold any content word of `query`, best first, equal ones by URL.
 
+        `since` and `until` are ignored: when a document was written is not known.
         Raises `SourceError` when the index was damaged after it was opened.
         """
         try:

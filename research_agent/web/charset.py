@@ -15,6 +15,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _META_CHARSET = re.compile(rb"<meta\b[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:+-]{2,40})", re.IGNORECASE)
+_XML_CHARSET = re.compile(rb"\A\s*<\?xml\b[^<>]{0,200}?encoding\s*=\s*[\"']([\w.:+-]{2,40})", re.IGNORECASE)
 # What browsers make of labels that are mostly used for a superset (https://encoding.spec.whatwg.org/#names-and-labels).
 _SUPERSET = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932",
@@ -26,6 +27,7 @@ _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 def decode(data: bytes, *, declared: str = "", html: bool = False) -> str:
     """`data` as text: byte order mark, UTF-8 that can be nothing else, declared charset, then a guess.
 
+    `html` means that the text itself may declare it, in a ``<meta>`` tag or an XML declaration.
     Raises `SourceError` for bytes that are not text in any charset.
     """
     for mark, name in _BOMS:
@@ -33,7 +35,7 @@ def decode(data: bytes, *, declared: str = "", html: bool = False) -> str:
             return data[len(mark) :].decode(name, "replace")
     if wide := _wide(data):
         return _not_binary(data.decode(wide, "replace"))
-    meta = _META_CHARSET.search(data[:4096]) if html else None
+    meta = (_XML_CHARSET.search(data[:500]) or _META_CHARSET.search(data[:4096])) if html else None
     labels = [declared, meta[1].decode("ascii", "replace") if meta else ""]
     charsets = [name for name in map(_codec, labels) if name]
     stateful = [name for name in charsets if name.startswith(("iso2022", "hz"))]  # these look like ASCII

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from research_agent.errors import SourceError
+from research_agent.web.errors import NotEvidence
 from research_agent.web.page import Page
 
 DEADLINE = 20.0  # seconds for one document
@@ -84,8 +85,9 @@ class ExtractionWorker:
         if not answered:
             raise SourceError("its reader answered out of turn; try again")
         if "error" in header:
-            raise SourceError(str(header["error"]))
-        return Page(**header["page"], text=body.decode())
+            raise (NotEvidence if header.get("not_evidence") else SourceError)(str(header["error"]))
+        page = header["page"]
+        return Page(**page | {"links": tuple(page["links"])}, text=body.decode())
 
     async def close(self) -> None:
         """End the process. A later `extract` would start a new one."""
@@ -223,7 +225,7 @@ def _answer(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes
         body = page.pop("text").encode()
         answer["page"] = page
     except SourceError as error:
-        answer["error"] = str(error)
+        answer |= {"error": str(error), "not_evidence": isinstance(error, NotEvidence)}
     except MemoryError:
         raise
     except Exception as error:

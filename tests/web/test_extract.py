@@ -13,6 +13,7 @@ from research_agent.errors import SourceError
 from research_agent.text import clean
 from research_agent.web.extract import MAX_TEXT, extract
 from research_agent.web.page import Page
+from tests.support.pdfs import LOCK, pdf
 
 CHARSETS = Path(__file__).parents[2].parent / "shared" / "fixtures" / "charsets"
 RUSSIAN = "Река пересекала долину, где люди построили мельницу и мост, и никто не помнил, кто пришёл первым. "
@@ -27,36 +28,6 @@ def read(data: bytes | str, media_type: str = "text/html", url: str = "https://e
 
 def html(body: str, head: str = "") -> str:
     return f"<html><head>{head}</head><body><article>{body}</article></body></html>"
-
-
-def pdf(*pages: str, info: str = "", encrypt: str = "") -> bytes:
-    """A PDF by hand: one line of Helvetica a page."""
-    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for i, line in enumerate(pages):
-        content = f"BT /F1 12 Tf 72 720 Td ({line}) Tj ET" if line else ""
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * i} 0 R"
-            " /Resources << /Font << /F1 3 0 R >> >> >>"
-        )
-        objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
-    objects.append(f"<< {info} >>")
-    out, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(out))
-        out += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
-    start = len(out)
-    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
-    out += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    trailer = f"<< /Size {len(objects) + 1} /Root 1 0 R /Info {len(objects)} 0 R {encrypt} >>"
-    return out + f"trailer\n{trailer}\nstartxref\n{start}\n%%EOF\n".encode()
-
-
-LOCK = f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{'41' * 32}> /U <{'42' * 32}> >> /ID [<00> <00>]"
 
 
 @pytest.mark.skipif(not CHARSETS.is_dir(), reason=f"no charset pages at {CHARSETS}")
@@ -222,3 +193,120 @@ def test_any_bytes_give_a_clean_page_or_a_source_error(data: bytes, media_type: 
     assert page.text == clean(page.text).strip() != ""
     assert page.title
     page.text.encode()
+
+
+def test_json_is_readable_and_splits_into_records() -> None:
+    page = read(
+        '[{"name": "La Rance", "year": 1966, "tags": ["tide", "power"]}, {"name": "Ü", "x": {}}]', "application/json"
+    )
+    assert page.text == "name: La Rance\nyear: 1966\ntags:\n  - tide\n  - power\n\nname: Ü\nx: {}"
+    assert read('{"a": null, "b": [[1, 2], []]}', "application/ld+json").text == "a: null\n\nb:\n  - - 1\n    - 2\n  -"
+    for odd in ('{"cut": "in the mid', "[" * 100_000, '"text"', "plain"):
+        assert read(odd, "application/json").text
+
+
+def test_a_feed_gives_its_entries() -> None:
+    atom = (
+        '<?xml version="1.0" encoding="iso-8859-1"?><feed xmlns="http://www.w3.org/2005/Atom"><title>Tides</title>'
+        '<entry><title>One &amp; two</title><link rel="self" href="/self"/><link href="/one"/>'
+        "<updated>2024-05-06T10:00:00Z</updated><summary type='html'>&lt;p&gt;Märkte"
+        " &lt;b&gt;open&lt;/b&gt;&lt;/p&gt;</summary>"
+        "</entry><entry><title>Broken<entry></feed>"
+    ).encode("iso-8859-1")
+    for media_type in ("application/atom+xml", "text/xml", ""):
+        page = read(atom, media_type, "https://example.org/feed")
+        assert page.title == "Tides"
+        assert page.text.startswith("Tides\n\n## One & two\nhttps://example.org/one\n2024-05-06\nMärkte open")
+        assert page.links == ("https://example.org/one",)
+
+
+def test_entities_of_a_feed_are_not_expanded() -> None:
+    laughs = "".join(f'<!ENTITY l{i + 1} "{f"&l{i};" * 10}">' for i in range(9))
+    feed = f'<!DOCTYPE rss [<!ENTITY l0 "ha">{laughs}<!ENTITY f SYSTEM "file:///etc/passwd">]><rss><channel><title>T</title>'
+    page = read(feed + "<item><title>x &l9; &f;</title></item></channel></rss>", "application/rss+xml")
+    assert len(page.text) < 1000
+    assert "root:" not in page.text
+
+
+def test_the_page_says_its_address_and_where_it_leads() -> None:
+    head = '<base href="/b/"><link rel="stylesheet" href="s.css"><link href="/canonical?a=1&amp;b=2" rel=canonical>'
+    body = (
+        "<p>text</p><a href='one#part'>1</a><a class=x href=two>2</a><a href='javascript:x()'>3</a>"
+        "<a href='mailto:a@b'>4</a>"
+        '<a href="https://other.org/?a=1&amp;b=2">5</a><a href="http://[bad">6</a><a href="one">7</a><a name=x>8</a>'
+    )
+    page = read(html(body, head), url="https://example.org/x/y")
+    assert page.canonical_url == "https://example.org/canonical?a=1&b=2"
+    assert page.links == ("https://example.org/b/one", "https://example.org/b/two", "https://other.org/?a=1&b=2")
+
+
+def test_a_pdf_that_pdfium_gives_up_is_read_by_pypdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pypdfium2
+
+    def fail(*args: object) -> None:
+        raise pypdfium2.PdfiumError("Data format error")
+
+    monkeypatch.setattr(pypdfium2, "PdfDocument", fail)
+    page = read(pdf("A mill grinds grain.", "Second page.", info="/Title (Mills)"), "application/pdf")
+    assert (page.title, page.text) == ("Mills", "A mill grinds grain.\n\nSecond page.")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<a " * 300_000, "<a href='" * 100_000, "<link " * 200_000, "<noscript>" * 100_000, "<h1>" * 200_000,
+        "<!--" * 200_000, "<input type=" * 100_000, '<div id="root">' + " " * 500_000, "<meta " * 200_000,
+        "<title>" * 100_000, "<" * 500_000,
+    ],
+    ids=lambda text: text[:10],
+)  # fmt: skip
+def test_no_pattern_takes_more_than_linear_time(hostile: str) -> None:
+    from research_agent.web.barriers import barrier
+    from research_agent.web.html import _addresses, _title_tag
+
+    began = time.perf_counter()
+    barrier(hostile, "some text", "A title", "https://example.org/")
+    _addresses(hostile, "https://example.org/")
+    _title_tag(hostile)
+    assert time.perf_counter() - began < 3
+
+
+def test_code_and_tables_stay_readable() -> None:
+    body = (
+        "<h1>Locks</h1>" + "".join(f"<p>Lock {n} lifts a boat to the next level of the river.</p>" for n in range(9))
+        + "<pre><code>def lift(boat):\n    return boat + 1\n</code></pre><p>Then the gate opens for the boat.</p>"
+        + "<table><tr><th>lock</th><th>metres</th></tr><tr><td>Upper</td><td>4.5</td></tr></table><ul><li>one</li></ul>"
+    )  # fmt: skip
+    text = read(html(body)).text
+    assert "def lift(boat):\n    return boat + 1" in text
+    assert "| Upper | 4.5 |" in text
+    assert "- one" in text
+
+
+def test_other_xml_is_read_without_its_tags() -> None:
+    page = read("<?xml version='1.0'?><doc><title>Mills</title><p a='1'>They <b>grind</b></p></doc>", "application/xml")
+    assert page.text == "Mills\nThey\ngrind"
+
+
+@pytest.mark.parametrize(
+    ("markup", "found"),
+    [
+        ("<p>kept</p>" + "<!-- >" * 100_000, True),
+        ("<p>kept</p>" + "<!--" * 200_000, True),
+        ("<!--" * 200_000 + "<p>kept</p>", False),  # a comment that never ends hides the rest, as in browsers
+        (f"<img src='data:{'A' * 4_000_000}'><p>kept</p>", True),
+        ("<p>kept</p><img src='data:" + "A" * 4_000_000, True),
+        ("<div>" * 100_000 + "kept", True),
+        ("<b i>" * 2000 + "<i i>" * 2000 + "x</b>" * 2000 + "kept", True),
+        ("<p>kept</p>" + "<![CDATA[" * 100_000 + ">", True),
+        ("kept " + "&" * 500_000, True),
+    ],
+    ids=["comments >", "comments after", "comments before", "image", "open image", "depth", "misnested", "cdata", "&"],
+)
+def test_hostile_markup_costs_no_time_and_loses_no_text(markup: str, found: bool) -> None:
+    began = time.perf_counter()
+    try:
+        assert ("kept" in read(f"<html><body>{markup}").text) is found
+    except SourceError:
+        assert not found
+    assert time.perf_counter() - began < 6
