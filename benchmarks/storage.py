@@ -85,7 +85,7 @@ class Endless:
 
     name = "endless"
 
-    async def search(self, query: str, limit: int) -> list[SearchHit]:
+    async def search(self, query: str, limit: int, *, since: str = "", until: str = "") -> list[SearchHit]:
         return [SearchHit(f"http://x/{n}", "", "") for n in range(300)]
 
     async def read(self, url: str) -> Page:

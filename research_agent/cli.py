@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 import os
-import shlex
 import signal
 import sys
 import tempfile
@@ -14,28 +13,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from research_agent.arguments import given_settings, make_parser, resume_command
 from research_agent.errors import Interrupted, ResearchError, UsageError
 
 if TYPE_CHECKING:
     from research_agent.evidence.brief import Brief
     from research_agent.progress import Watcher
 
-DEFAULT_TOPIC = "Practical use cases of ReAct agents in 2026 and common failure modes"
 OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
-
-_EPILOG = """\
-The same command again continues an interrupted run, or prints the brief of a finished one.
-
-research-agent psql [ARGS] opens the database of all runs in PostgreSQL's shell: see docs/sql.md.
-
-exit codes:
-   0  complete brief            4  no evidence found, no brief
-   1  failure                   5  another process runs this topic
-   2  usage                    75  interrupted; the same command continues
-   3  partial brief
-
-environment (also from .env): DATABASE_URL, GEMINI_API_KEY or GOOGLE_API_KEY, RESEARCH_MODEL, GEMINI_MODEL,
-RESEARCH_CORPUS, RESEARCH_MAX_STEPS, RESEARCH_DATA_DIR, …: see .env.example"""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -47,13 +32,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if words[:1] == ["psql"]:
             code = _psql(words[1:])
         else:
-            arguments = _parser().parse_args(words)
+            arguments = make_parser().parse_args(words)
             code = _run(arguments)
         sys.stdout.flush()
     except ResearchError as error:
         _say(f"research-agent: {error}")
         if isinstance(error, Interrupted):
-            _say(f"to continue: {_resume_command(arguments)}")
+            _say(f"to continue: {resume_command(arguments)}")
         code = error.exit_code
     except BrokenPipeError:  # the reader of a pipe left; the brief is stored
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -61,65 +46,6 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         code = _unexpected(error)
     _leave(code)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as every other error."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see research-agent --help")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="research-agent",
-        description="Research a topic. Prints a short brief; every sentence of it stands on a passage that was read.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
-    parser.add_argument("--corpus", metavar="DIR", help="search this folder of .md, .txt, .html and .pdf files")
-    parser.add_argument("--max-steps", type=_positive, metavar="N", help="model turns before the brief (default: 10)")
-    for flag, kind, text in _LIMIT_FLAGS:
-        parser.add_argument(flag, type=kind, metavar="N", help=text)
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="chat model, or extractive (built in, needs no key)")
-    parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
-    parser.add_argument("--json", action="store_true", help="print the brief as JSON")
-    parser.add_argument("--output", metavar="FILE", help="write the brief to FILE instead of stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    return parser
-
-
-def _text(argument: str) -> str:
-    """An argument as the UTF-8 that was typed: under LC_ALL=C Python reads it as single bytes."""
-    return os.fsencode(argument).decode("utf-8", "replace")
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= 10**9:
-        raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a whole number from 1 to a billion')
-    return int(text)
-
-
-def _amount(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if 0 < (number := float(text)) < 1e12:
-            return number
-    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a number above 0')
-
-
-# Limits that a command line needs; all of them can be set in the environment.
-_LIMIT_FLAGS = (
-    ("--max-usd", _amount, "what the model calls may cost together (default: 0.50)"),
-    ("--max-tokens", _positive, "tokens of all model calls together (default: 500000)"),
-    ("--max-seconds", _amount, "running time (default: 900)"),
-    ("--max-tool-calls", _positive, "searches and pages together (default: 80)"),
-    ("--max-stagnant-turns", _positive, "turns in a row without new evidence (default: 3)"),
-)
-
-
-def _limit_names() -> list[str]:
-    return [flag[2:].replace("-", "_") for flag, _, _ in _LIMIT_FLAGS]
 
 
 def _psql(words: Sequence[str]) -> int:
@@ -148,10 +74,7 @@ async def _research(arguments: argparse.Namespace) -> Brief:
     from research_agent.settings import EXTRACTIVE, load_settings
 
     _load_dotenv()
-    limits = {name: getattr(arguments, name) for name in _limit_names()}
-    settings = load_settings(
-        corpus=arguments.corpus, chosen_model=arguments.model, max_steps=arguments.max_steps, **limits
-    )
+    settings = load_settings(**given_settings(arguments))
     if settings.model == EXTRACTIVE and not settings.chosen_model and not arguments.quiet:
         _say("no model key found: using the built-in extractive model. For a language model: export GEMINI_API_KEY=…")
     stop = asyncio.Event()
@@ -165,7 +88,7 @@ def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None
 
     def on_signal(number: int) -> None:
         if stop.is_set():
-            _say(f"\nstopped at once\nto continue: {_resume_command(arguments)}")
+            _say(f"\nstopped at once\nto continue: {resume_command(arguments)}")
             os._exit(Interrupted.exit_code)
         _say("\nstopping at the next step boundary; once more to stop at once")
         stop.set()
@@ -230,21 +153,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _resume_command(arguments: argparse.Namespace) -> str:
-    """The command that goes on with this run: all that was given, but no --fresh, which would start anew."""
-    words = ["research-agent", "--topic", arguments.topic]
-    for flag, value in (
-        ("--corpus", arguments.corpus),
-        ("--max-steps", arguments.max_steps),
-        ("--model", arguments.model),
-        ("--output", arguments.output),
-        *((f"--{name.replace('_', '-')}", getattr(arguments, name)) for name in _limit_names()),
-    ):
-        if value is not None:
-            words += [flag, str(value)]
-    return shlex.join([*words, *(flag for flag in ("--json", "--quiet") if getattr(arguments, flag[2:]))])
 
 
 def _load_dotenv() -> None:

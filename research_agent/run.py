@@ -91,13 +91,15 @@ class _Job:
 
     async def run(self) -> Brief:
         from research_agent.sources import open_sources
+        from research_agent.storage.pages import PageStore
 
         async with open_database(self.settings, lambda what: self.watch(Progress("waiting", what))) as pool:
             run = None if self.fresh else await find_run(pool, self.topic)
             if run and run.brief and not self._may_go_on(run):
                 self.watch(Progress("note", f"already finished as {run.thread_id}; --fresh starts a new edition"))
                 return Brief.from_dict(run.brief)
-            async with open_sources(self.settings, self.watch) as sources:
+            store = PageStore(pool, self.settings.cache_age)
+            async with open_sources(self.settings, self.watch, store) as sources:
                 run = run or await new_run(pool, self.topic)
                 async with hold_lease(pool, run.thread_id) as token:
                     return await self._run_held(pool, run, token, sources)

@@ -42,10 +42,27 @@ class Settings(BaseSettings):
     max_calls_per_minute: int | None = Field(None, ge=1)
     max_seconds_per_tool: float | None = Field(None, gt=0)
     corpus: Path | None = None
+    search: str = ""
+    since: str = Field("", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+    until: str = Field("", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+    cache_age: float = Field(86_400.0, ge=0)
+    allow_hosts: str = ""
+    contact: str = ""
+    respect_robots: bool = True
     data_dir: Path | None = None
     cache_dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("research-agent"))
     pg_bindir: Path | None = None
     pg_osuser: str | None = None
+
+    @property
+    def search_names(self) -> list[str]:
+        """Names of the search providers to merge; empty for the default."""
+        return [name for name in (part.strip() for part in self.search.split(",")) if name]
+
+    @property
+    def allowed_hosts(self) -> list[str]:
+        """Hosts beside the public web that pages may be fetched from, as ``host`` or ``host:port``."""
+        return [host for host in (part.strip() for part in self.allow_hosts.split(",")) if host]
 
     def limits(self, stored: Mapping[str, Any] | None = None) -> Limits:
         """The limits that are set, over those that a run was started with, over the defaults."""

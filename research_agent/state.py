@@ -28,7 +28,8 @@ class Passage(TypedDict):
 class Citation(TypedDict):
     """One source of the ledger. Its number is its position + 1 and never changes."""
 
-    url: str
+    url: str  # as it was fetched, byte for byte
+    also_at: list[str]  # other addresses that gave the same text
     title: str
     kind: Literal["page", "document"]
     content_hash: str
@@ -81,7 +82,12 @@ def merge_citations(ledger: list[Citation] | None, writes: Sequence[Any]) -> lis
 def _with_passages(known: Citation, more: Citation) -> Citation:
     passages = {(passage["start"], passage["end"]): passage for passage in known["passages"]}
     passages |= {(passage["start"], passage["end"]): passage for passage in more["passages"]}
-    return {**known, "passages": [passages[span] for span in sorted(passages)]}
+    also_at = [url for url in (more["url"], *more["also_at"]) if url not in (known["url"], *known["also_at"])]
+    return {
+        **known,
+        "also_at": known["also_at"] + also_at,
+        "passages": [passages[span] for span in sorted(passages)],
+    }
 
 
 def append_urls(urls: list[str] | None, writes: Sequence[Any]) -> list[str]:

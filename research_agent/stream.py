@@ -87,3 +87,6 @@ class ThreadRunner:
                 self._step = update.get("step_count", self._step)
                 self._sources += len(update.get("citations", []))
                 self._watch(Progress("step", describe_update(node, update), self._step, node, self._sources))
+                for message in update.get("messages", []) if node == "tools" else []:
+                    if message.status == "error":
+                        self._watch(Progress("problem", message.text.split("\n", 1)[0], self._step))

@@ -214,10 +214,16 @@ def test_unreadable_documents_are_reported_and_skipped(agent: Agent, corpus: Pat
     assert "huge.txt" in result.stderr
 
 
-def test_without_a_corpus_it_says_what_to_do(agent: Agent) -> None:
-    result = agent.run("--topic", "x")
-    assert result.returncode == 2
-    assert "--corpus DIR" in one_line(result)
+def test_a_source_that_cannot_be_used_is_one_line_and_exit_2(agent: Agent) -> None:
+    for arguments, says in (
+        (["--search", "altavista"], "altavista"),
+        (["--search", "brave"], "BRAVE_API_KEY"),
+        (["--search", "corpus"], "--corpus DIR"),
+        (["--since", "yesterday"], "setting since"),
+    ):
+        result = agent.run("--topic", "x", *arguments)
+        assert result.returncode == 2, result.stderr
+        assert says in one_line(result)
 
 
 @pytest.mark.parametrize(

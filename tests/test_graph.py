@@ -245,6 +245,10 @@ async def test_a_tool_that_raises_hangs_or_floods_is_an_observation() -> None:
     assert state["outcome"] == "complete"
 
 
+def entry(content: str, *passages: dict[str, Any]) -> dict[str, Any]:
+    return {"content_hash": content, "url": f"https://{content}.example", "also_at": [], "passages": list(passages)}
+
+
 @pytest.mark.parametrize("reducer", [append_messages, merge_citations, append_urls])
 def test_reducers_give_the_same_in_one_batch_and_in_many(reducer: Any) -> None:
     """DeltaChannel replays writes in other batches than they were made in."""
@@ -257,8 +261,8 @@ def test_reducers_give_the_same_in_one_batch_and_in_many(reducer: Any) -> None:
             [AIMessage("B", id="2")],
         ],
         merge_citations: [
-            [{"content_hash": "x", "passages": [passage]}, {"content_hash": "y", "passages": []}],
-            [{"content_hash": "x", "passages": [other, passage]}],
+            [entry("x", passage), entry("y")],
+            [entry("x", other, passage)],
             [],
         ],
         append_urls: [["a", "b"], ["b", "c"], []],
@@ -273,8 +277,14 @@ def test_reducers_give_the_same_in_one_batch_and_in_many(reducer: Any) -> None:
 
 
 def test_the_ledger_never_renumbers() -> None:
-    first = [{"content_hash": "x", "passages": []}, {"content_hash": "y", "passages": []}]
+    first = [entry("x"), entry("y")]
     merged: Any = merge_citations(
-        first, [[{"content_hash": "y", "passages": []}, {"content_hash": "z", "passages": []}]]
+        first, [[entry("y"), entry("z")]]
     )  # type: ignore[arg-type]
     assert [entry["content_hash"] for entry in merged] == ["x", "y", "z"]
+
+
+def test_the_same_text_at_two_addresses_is_one_source_with_both() -> None:
+    other = {**entry("x"), "url": "https://mirror.example"}
+    merged: Any = merge_citations(None, [[entry("x")], [other], [other]])
+    assert [(source["url"], source["also_at"]) for source in merged] == [("https://x.example", ["https://mirror.example"])]

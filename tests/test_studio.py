@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from research_agent.errors import UsageError
 from research_agent.studio import make_graph
 from tests.support.commands import REPOSITORY
 from tests.support.documents import TOPIC
@@ -25,9 +24,3 @@ async def test_the_graph_of_the_studio_runs(corpus: Path, tmp_path: Path, monkey
     async with make_graph() as graph:
         state = await graph.ainvoke({"topic": TOPIC})
     assert state["outcome"] == "complete"
-
-
-async def test_without_a_corpus_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="RESEARCH_CORPUS"):
-        async with make_graph():
-            pass

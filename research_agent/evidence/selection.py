@@ -100,7 +100,7 @@ def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]], *, latin: boo
 
 def _stands_alone(text: str) -> bool:
     return (
-        _MIN_CHARS <= len(text) * (1 if text.isascii() else 2)
+        len(text) * (1 if text.isascii() else 2) >= _MIN_CHARS
         and len(text) <= _MAX_CHARS
         and bool(_PROSE_END.search(text))
         and not text.endswith("?")

@@ -47,6 +47,7 @@ class _Notes:
     pages: list[prompts.ReadPage] = field(default_factory=list)
     turns: int = 0
     searched_last: bool = False
+    read_last: int = 0  # pages that the last turn brought
 
 
 class ExtractiveChatModel(BaseChatModel):
@@ -97,6 +98,7 @@ def _take_notes(messages: Sequence[BaseMessage]) -> _Notes:
             notes.topic = prompts.read_topic(message.text)
         elif isinstance(message, AIMessage):
             notes.turns += 1
+            notes.read_last = 0
             notes.searched_last = any(call["name"] == "search_web" for call in message.tool_calls)
             for call in message.tool_calls:
                 if call["name"] == "search_web":
@@ -109,6 +111,7 @@ def _take_notes(messages: Sequence[BaseMessage]) -> _Notes:
                 notes.hits[hit.url] = (score + 1 / (2 + rank), hit)  # reciprocal rank fusion
             if page := prompts.read_page(message.text):
                 notes.pages.append(page)
+                notes.read_last += 1
     return notes
 
 
@@ -117,13 +120,12 @@ def _next_turn(notes: _Notes) -> AIMessage:
         return _calls(notes, "search_web", "query", _first_queries(notes.topic))
     if len(notes.pages) >= MAX_SOURCES:
         return AIMessage("DONE")
-    if notes.searched_last:
-        if urls := _most_promising(notes):
-            return _calls(notes, "fetch_url", "url", urls)
-    elif queries := _next_queries(notes):
-        return _calls(notes, "search_web", "query", queries)
-    if not notes.searched_last and (urls := _most_promising(notes)):
+    urls, queries = _most_promising(notes), _next_queries(notes)
+    # After a search, and after pages that could not be read, there are better leads than another search.
+    if urls and (notes.searched_last or not notes.read_last or not queries):
         return _calls(notes, "fetch_url", "url", urls)
+    if queries and not notes.searched_last:
+        return _calls(notes, "search_web", "query", queries)
     return AIMessage("DONE")
 
 

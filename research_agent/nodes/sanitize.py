@@ -20,6 +20,7 @@ from research_agent.context import ResearchContext, context_of
 from research_agent.limits import Limits, Standing, steps_left, stop_reason
 from research_agent.state import Citation, Passage, ResearchState, merge_citations
 from research_agent.storage.journal import Turn
+from research_agent.web.urls import canonical_url
 
 
 async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
@@ -30,7 +31,7 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
     ledger, messages, urls = before, list[AnyMessage](), list[str]()
     for observation in observations:
         artifact = observation.artifact if isinstance(observation.artifact, dict) else {}
-        urls += [hit["url"] for hit in artifact.get("hits", [])]
+        urls += [canonical_url(hit["url"]) for hit in artifact.get("hits", [])]
         if observation.status == "success" and "citation" in artifact:
             ledger, message = _take_page(ledger, artifact["citation"], observation)
             messages.append(message)

@@ -20,6 +20,7 @@ from research_agent.state import Citation
 from research_agent.storage.database import Pool, fetch
 from research_agent.text import clean_json
 from research_agent.web.page import Page
+from research_agent.web.urls import canonical_url
 
 Purpose = Literal["reason", "write", "repair"]
 
@@ -159,7 +160,10 @@ class PostgresJournal:
 
     async def save_tool_call(self, call: ToolCall) -> None:
         message = call.message
-        page = {**asdict(call.page), "content_hash": call.page.content_hash} if call.page else {}
+        page: dict[str, Any] = {}
+        if call.page:
+            page = {**asdict(call.page), "content_hash": call.page.content_hash}
+            page["url_keys"] = sorted({canonical_url(url) for url in (call.page.url, call.page.requested_url) if url})
         await self._fetch(
             "save_tool_call",
             step=call.step,

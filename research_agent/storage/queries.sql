@@ -79,9 +79,23 @@ with page as (
     from jsonb_to_record(%(page)s) as p(content_hash text, url text, title text, kind text, media_type text, author text,
         site text, published text, language text, text text)
     where content_hash is not null
-    on conflict (content_hash) do nothing)
+    on conflict (content_hash) do nothing),
+addresses as (
+    insert into research.page_addresses (url_key, url, content_hash, fetched_at)
+    select k, url, content_hash, coalesce(nullif(fetched_at, '')::timestamptz, now())
+    from jsonb_to_record(%(page)s) as p(content_hash text, url text, kind text, url_keys text[], fetched_at text)
+    cross join lateral unnest(url_keys) as k
+    where kind = 'page'
+    on conflict (url_key) do update
+    set url = excluded.url, content_hash = excluded.content_hash, fetched_at = excluded.fetched_at)
 insert into research.tool_calls (thread_id, step, tool_call_id, tool, args, status, content, artifact, started_at, latency_ms, lease_token)
 values (%(thread_id)s, %(step)s, %(tool_call_id)s, %(tool)s, %(args)s, %(status)s, %(content)s, %(artifact)s, %(started_at)s, %(latency_ms)s, %(token)s)
+
+-- name: find_page
+-- What an address gave when it was fetched last, unless that is too long ago.
+select a.url, p.title, p.text, p.kind, p.media_type, p.author, p.site, p.published, p.language
+from research.page_addresses a join research.pages p using (content_hash)
+where a.url_key = %(url_key)s and a.fetched_at > now() - make_interval(secs => %(max_age)s)
 
 -- name: save_step
 -- Record a finished turn and what it added to the ledger, in one statement.

@@ -13,8 +13,10 @@ from research_agent.state import Citation, Passage
 from research_agent.text import clean
 from research_agent.tools.runtime import InjectedRuntime
 from research_agent.web.page import Page
+from research_agent.web.urls import canonical_url, find_urls, url_host
 
 PASSAGE_BUDGET = 3000  # characters of one page that the model is shown
+MAX_LINKS = 50  # addresses of one page that may be fetched afterwards
 
 
 class PageReader(Protocol):
@@ -24,8 +26,11 @@ class PageReader(Protocol):
 
 
 def make_fetch_url(reader: PageReader) -> BaseTool:
-    """`fetch_url` over `reader`. Artifact: ``{"citation": Citation, "page": Page}``: the ledger entry that this page
-    would be, and the page for the journal."""
+    """`fetch_url` over `reader`.
+
+    Artifact: ``{"citation": Citation, "page": Page, "hits": [{"url": …}]}``: the ledger entry that this page would
+    be, the page for the journal, and the addresses that it leads to.
+    """
 
     @tool(response_format="content_and_artifact", parse_docstring=True)
     async def fetch_url(url: str, runtime: InjectedRuntime, focus: str = "") -> tuple[str, dict[str, Any]]:
@@ -35,7 +40,8 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
             url: an address that a search result or a page gave.
             focus: words for what to look for on this page, beside the topic; "" for the topic alone.
         """
-        if url not in runtime.state.get("seen_urls", []) and url not in runtime.state["topic"]:
+        url = url.strip()
+        if not _was_offered(url, runtime.state):
             raise SourceError(prompts.NO_RESULT_YET)
         runtime.stream_writer({"waiting": f"reading {url}"})
         page = await reader.read(url)
@@ -43,14 +49,34 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
         passages = choose_passages(page.text, f"{topic} {clean(focus)}", PASSAGE_BUDGET)
         if not passages:
             raise SourceError(f"There is no readable text at {url}. Try another source.")
-        return prompts.render_page(page.title, url, passages), {"citation": _citation(page, passages), "page": page}
+        return prompts.render_page(page.title, page.url, passages), {
+            "citation": _citation(page, passages),
+            "page": page,
+            "hits": [{"url": link} for link in _links(page, passages)],
+        }
 
     return fetch_url
+
+
+def _was_offered(url: str, state: dict[str, Any]) -> bool:
+    """Whether a result, a page or the topic gave this address, or another one on its host."""
+    offered = [*state.get("seen_urls", []), *find_urls(state["topic"])]
+    if canonical_url(url) in {canonical_url(each) for each in offered}:
+        return True
+    host = url_host(url)
+    return bool(host) and host in {url_host(each) for each in offered}
+
+
+def _links(page: Page, passages: list[Passage]) -> list[str]:
+    """Addresses that the page gives: those the model sees first."""
+    shown = [url for passage in passages for url in find_urls(passage["text"])]
+    return list(dict.fromkeys([page.url, *shown, *page.links]))[:MAX_LINKS]
 
 
 def _citation(page: Page, passages: list[Passage]) -> Citation:
     return Citation(
         url=page.url,
+        also_at=[page.requested_url] if page.requested_url else [],
         title=page.title,
         kind=page.kind,
         content_hash=page.content_hash,

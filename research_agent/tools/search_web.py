@@ -15,8 +15,11 @@ from research_agent.tools.runtime import InjectedRuntime
 MAX_HITS = 8
 
 
-def make_search_web(provider: SearchProvider) -> BaseTool:
-    """`search_web` over `provider`. Artifact: ``{"hits": [SearchHit as dict]}``."""
+def make_search_web(provider: SearchProvider, since: str = "", until: str = "") -> BaseTool:
+    """`search_web` over `provider`, for what was published between two days.
+
+    Artifact: ``{"hits": [SearchHit as dict]}``.
+    """
 
     @tool(response_format="content_and_artifact", parse_docstring=True)
     async def search_web(query: str, runtime: InjectedRuntime) -> tuple[str, dict[str, Any]]:
@@ -27,7 +30,7 @@ def make_search_web(provider: SearchProvider) -> BaseTool:
         """
         query = " ".join(clean(query).split())
         runtime.stream_writer({"waiting": f"search: {query[:80]}"})
-        hits = await provider.search(query, MAX_HITS)
+        hits = await provider.search(query, MAX_HITS, since=since, until=until)
         return prompts.render_hits(query, hits), {"hits": [asdict(hit) for hit in hits]}
 
     return search_web

@@ -104,7 +104,7 @@ async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
     noted = tmp_path / "pid"
     child = python(f"open({str(noted)!r}, 'w').write(str(os.getpid())); time.sleep(60)")
     task = asyncio.create_task(DuckDuckGo(child=child).search("coffee", 5))
-    while not (noted.exists() and noted.read_text()):  # noqa: ASYNC110 - another process writes it
+    while not (noted.exists() and noted.read_text()):
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -16,7 +16,7 @@ class Library:
         self.pages = pages
         self.read_urls: list[str] = []
 
-    async def search(self, query: str, limit: int) -> list[SearchHit]:
+    async def search(self, query: str, limit: int, *, since: str = "", until: str = "") -> list[SearchHit]:
         return [SearchHit(url, f"Title of {url}", text[:80]) for url, text in self.pages.items()][:limit]
 
     async def read(self, url: str) -> Page:

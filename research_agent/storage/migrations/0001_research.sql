@@ -101,6 +101,14 @@ create table research.pages (
 );
 comment on table research.pages is 'Text of each page that was read, once for each content. Quotes are offsets into text.';
 
+create table research.page_addresses (
+    url_key      text primary key,      -- canonical form, for comparison only
+    url          text not null,         -- as it was fetched
+    content_hash text not null,         -- of research.pages
+    fetched_at   timestamptz not null
+);
+comment on table research.page_addresses is 'What each address of the web gave when it was fetched last.';
+
 create table research.citations (
     thread_id    text not null references research.runs on delete cascade,
     number       integer not null,      -- the [n] of the brief

@@ -1,0 +1,110 @@
+"""The words of the command line: which there are, and how a run's command is written out again."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from research_agent.errors import UsageError
+
+DEFAULT_TOPIC = "Practical use cases of ReAct agents in 2026 and common failure modes"
+
+_EPILOG = """\
+The same command again continues an interrupted run, or prints the brief of a finished one. A run that ended on a limit
+goes on when the limit is higher.
+
+research-agent psql [ARGS] opens the database of all runs in PostgreSQL's shell: see docs/sql.md.
+
+exit codes:
+   0  complete brief            4  no evidence found, no brief
+   1  failure                   5  another process runs this topic
+   2  usage                    75  interrupted; the same command continues
+   3  partial brief
+
+environment (also from .env): DATABASE_URL, GEMINI_API_KEY or GOOGLE_API_KEY, RESEARCH_MODEL, GEMINI_MODEL,
+RESEARCH_CORPUS, RESEARCH_MAX_STEPS, RESEARCH_DATA_DIR, …: see .env.example"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see research-agent --help")
+
+
+def make_parser() -> Parser:
+    """The parser of a run's command. Arguments that are settings have the name of the setting."""
+    parser = Parser(
+        prog="research-agent",
+        description="Research a topic. Prints a short brief; every sentence of it stands on a passage that was read.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
+    for flag, name, kind, metavar, text in _SETTINGS:
+        parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
+    parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
+    parser.add_argument("--json", action="store_true", help="print the brief as JSON")
+    parser.add_argument("--output", metavar="FILE", help="write the brief to FILE instead of stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    return parser
+
+
+def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings that were given as arguments; None where one was not."""
+    return {name: getattr(arguments, name) for _, name, *_ in _SETTINGS}
+
+
+def resume_command(arguments: argparse.Namespace) -> str:
+    """The command that goes on with this run: all that was given, but no --fresh, which would start anew."""
+    words = ["research-agent", "--topic", arguments.topic]
+    for flag, name in (*((setting[0], setting[1]) for setting in _SETTINGS), ("--output", "output")):
+        if (value := getattr(arguments, name)) is not None:
+            words += [flag, str(value)]
+    return shlex.join([*words, *(flag for flag in ("--json", "--quiet") if getattr(arguments, flag[2:]))])
+
+
+def _text(argument: str) -> str:
+    """An argument as the UTF-8 that was typed: under LC_ALL=C Python reads it as single bytes."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
+def _positive(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= 10**9:
+        return int(text)
+    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a whole number from 1 to a billion')
+
+
+def _amount(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < (number := float(text)) < 1e12:
+            return number
+    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a number above 0')
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 <= (number := float(text)) < 1e12:
+            return number
+    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a number of seconds')
+
+
+# Flag, setting, form, placeholder, help. What is not here can be set in the environment.
+_SETTINGS: tuple[tuple[str, str, Callable[[str], Any], str, str], ...] = (
+    ("--corpus", "corpus", str, "DIR", "search this folder of .md, .txt, .html and .pdf files instead of the web"),
+    ("--search", "search", str, "NAME[,NAME]", "where to search, several merged: see README.md"),
+    ("--since", "since", str, "DAY", "only what was published since YYYY-MM-DD, where that is known"),
+    ("--until", "until", str, "DAY", "only what was published until YYYY-MM-DD"),
+    ("--cache-age", "cache_age", _seconds, "SECONDS", "reuse pages fetched within this time (default: 86400)"),
+    ("--model", "chosen_model", str, "PROVIDER:NAME", "chat model, or extractive (built in, needs no key)"),
+    ("--max-steps", "max_steps", _positive, "N", "model turns before the brief (default: 10)"),
+    ("--max-usd", "max_usd", _amount, "USD", "what all model calls may cost together (default: 0.50)"),
+    ("--max-tokens", "max_tokens", _positive, "N", "tokens of all model calls together (default: 500000)"),
+    ("--max-seconds", "max_seconds", _amount, "N", "running time, waiting for you not counted (default: 900)"),
+    ("--max-tool-calls", "max_tool_calls", _positive, "N", "searches and pages together (default: 80)"),
+    ("--max-stagnant-turns", "max_stagnant_turns", _positive, "N", "turns without new evidence (default: 3)"),
+)
