@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +22,10 @@ class ResearchContext:
     journal: Journal = field(default_factory=NoJournal)
     model_name: str = "model"  # as in the journal: provider:name
     model_timeout: float = 120.0  # seconds for one attempt
+    deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it
+    max_prompt_tokens: int | None = 32_000  # estimated; above it older turns are compacted before they are sent
+    ceiling_price: tuple[float, float] | None = None  # USD a million tokens in and out where no price is known
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # waits between attempts; tests put none here
 
 
 def context_of(state: Mapping[str, Any], runtime: Runtime[ResearchContext]) -> ResearchContext:
