@@ -39,7 +39,11 @@ class Interrupted(ResearchError):
 
 
 class ModelError(ResearchError):
-    """The model could not be built, or did not answer usably."""
+    """The model could not be built, or did not answer usably. `kind` is a `models.failures.Kind`."""
+
+    def __init__(self, message: str, kind: str = "unknown") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class SourceError(ResearchError):

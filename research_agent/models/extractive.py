@@ -14,6 +14,7 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
@@ -56,6 +57,9 @@ class ExtractiveChatModel(BaseChatModel):
     @property
     def _llm_type(self) -> str:
         return "extractive"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return {"ls_model_name": "extractive", **super()._get_ls_params(stop, **kwargs)}
 
     def bind_tools(
         self,

@@ -21,6 +21,7 @@ from research_agent.state import ResearchState
 def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
     """The node for `model` with `tools` offered."""
     bound = model.bind_tools(tools)
+    names = frozenset(tool.name for tool in tools)
 
     async def reason(state: ResearchState, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
         context = context_of(state, runtime)
@@ -31,8 +32,9 @@ def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
         elif _said_nothing(state):
             new.append(HumanMessage(prompts.NUDGE, id=f"nudge-{step}"))
         history = [SystemMessage(prompts.SYSTEM), *state.get("messages", []), *new]
+        site = CallSite(step, "reason", names)
         try:
-            answer = await call_model(bound, history, CallSite(step, "reason"), context, runtime.stream_writer)
+            answer = await call_model(bound, history, site, context, runtime.stream_writer)
         except ModelError as error:
             if not state.get("citations"):
                 raise  # nothing to write a brief from; the thread stays as it is and the same command goes on
