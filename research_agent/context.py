@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-import time
-from collections.abc import Awaitable, Mapping
-=======
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
->>>>>>> main
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -28,7 +24,9 @@ class ResearchContext:
     model_name: str = "model"  # as in the journal: provider:name
     model_timeout: float = 120.0  # seconds for one attempt
     deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it
-<<<<<<< HEAD
+    max_prompt_tokens: int | None = 32_000  # estimated; above it older turns are compacted before they are sent
+    ceiling_price: tuple[float, float] | None = None  # USD a million tokens in and out where no price is known
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # waits between attempts; tests put none here
     seconds_before: float = 0.0  # running time of earlier starts
     began: float = field(default_factory=time.monotonic)
 
@@ -46,11 +44,6 @@ class ResearchContext:
             seconds=self.seconds,
             spending=self.journal.spending,
         )
-=======
-    max_prompt_tokens: int | None = 32_000  # estimated; above it older turns are compacted before they are sent
-    ceiling_price: tuple[float, float] | None = None  # USD a million tokens in and out where no price is known
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # waits between attempts; tests put none here
->>>>>>> main
 
 
 def context_of(state: Mapping[str, Any], runtime: Runtime[ResearchContext]) -> ResearchContext:

@@ -57,13 +57,11 @@ ALREADY_READ = (
     "Nothing new: these passages of [{number}] were shown before. Read another page, or this one with another focus."
 )
 NO_RESULT_YET = "Use only addresses that a search result or a page gave. Call search_web first."
-<<<<<<< HEAD
 LIMIT_REACHED = "Not carried out: the limit of {limit} is reached. Finish with what you have: answer DONE."
 HINT_STAGNANT = "Note: the last turns brought no new evidence. Read something new, or answer DONE."
 HINT_REPEATING = "Note: you made the same calls again. The answer will be the same. Do something else, or answer DONE."
 HINT_STEPS = "Note: {left} more turns at most. Read what you need most now."
 HINT_LAST = "Note: this is the last turn in which you can read anything."
-=======
 BAD_CALL = (
     "Your last tool call could not be read. Call again, with the tool's exact name and plain JSON arguments. "
     "Tools: {tools}. If nothing is left to look for, answer with the single word DONE."
@@ -79,7 +77,6 @@ TEXT_HINT = (
     'Your last answer had no action that could be read. Write "Action:" with the name of one tool ({tools}), '
     'then "Action Input:" with its arguments as JSON. Or write "Final Answer: DONE".'
 )
->>>>>>> main
 UNKNOWN_TOOL = "There is no tool {name!r}. Use one of: {tools}."
 TOOL_TIMEOUT = "{name} took longer than {seconds:.0f} s and was stopped. Try another source."
 TOOL_FAILED = "{name} failed ({error}). Try another source or other words."
