@@ -32,7 +32,7 @@ async def measure(corpus: Corpus, questions: list[dict[str, Any]], steps: int) -
     recall = single = both = both_single = 0.0
     for question in questions:
         gold = set(question["gold_docs"])
-        context = ResearchContext(Limits(max_steps=steps))
+        context = ResearchContext(Limits(max_steps=steps, max_calls_per_minute=10**6))
         state = await graph.ainvoke({"topic": question["question"]}, context=context)
         found = {Path(citation["url"]).stem for citation in state.get("citations", [])}
         hits = await corpus.search(question["question"], len(found))

@@ -101,6 +101,8 @@ _SETTINGS: tuple[tuple[str, str, Callable[[str], Any], str, str], ...] = (
     ("--until", "until", str, "DAY", "only what was published until YYYY-MM-DD"),
     ("--cache-age", "cache_age", _seconds, "SECONDS", "reuse pages fetched within this time (default: 86400)"),
     ("--model", "chosen_model", str, "PROVIDER:NAME", "chat model, or extractive (built in, needs no key)"),
+    ("--writer-model", "writer_model", str, "PROVIDER:NAME", "another model for writing the brief"),
+    ("--tool-calling", "tool_calling", str, "MODE", "auto, native, text or schema (default: auto)"),
     ("--max-steps", "max_steps", _positive, "N", "model turns before the brief (default: 10)"),
     ("--max-usd", "max_usd", _amount, "USD", "what all model calls may cost together (default: 0.50)"),
     ("--max-tokens", "max_tokens", _positive, "N", "tokens of all model calls together (default: 500000)"),

@@ -70,6 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 async def _research(arguments: argparse.Namespace) -> Brief:
+    from research_agent import tracing
     from research_agent.run import research
     from research_agent.settings import EXTRACTIVE, load_settings
 
@@ -77,10 +78,16 @@ async def _research(arguments: argparse.Namespace) -> Brief:
     settings = load_settings(**given_settings(arguments))
     if settings.model == EXTRACTIVE and not settings.chosen_model and not arguments.quiet:
         _say("no model key found: using the built-in extractive model. For a language model: export GEMINI_API_KEY=…")
+    flush_traces = tracing.setup()
     stop = asyncio.Event()
     _stop_on_signals(stop, arguments)
-    with _console(quiet=arguments.quiet) as watch:
-        return await research(arguments.topic, fresh=arguments.fresh, settings=settings, on_progress=watch, stop=stop)
+    try:
+        with _console(quiet=arguments.quiet) as watch:
+            return await research(
+                arguments.topic, fresh=arguments.fresh, settings=settings, on_progress=watch, stop=stop
+            )
+    finally:
+        flush_traces()
 
 
 def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ class ResearchContext:
     limits: Limits = field(default_factory=Limits)
     journal: Journal = field(default_factory=NoJournal)
     model_name: str = "model"  # as in the journal: provider:name
+    writer_name: str = ""  # where another model writes the brief
     model_timeout: float = 120.0  # seconds for one attempt
     deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it
     max_prompt_tokens: int | None = 32_000  # estimated; above it older turns are compacted before they are sent

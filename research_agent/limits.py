@@ -53,7 +53,7 @@ class Limits:
     max_usd: float = 0.50
     max_tool_calls: int = 80
     max_calls_per_tool: int = 60
-    max_calls_per_minute: int = 60
+    max_calls_per_minute: int = 120
     max_seconds_per_tool: float = 60.0
 
     def __post_init__(self) -> None:

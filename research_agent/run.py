@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,12 @@ from research_agent.storage.runs import (
 )
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from research_agent.sources import Sources
     from research_agent.stream import ThreadRunner
+
+    Models = tuple[BaseChatModel, BaseChatModel | None]
 
 # After a stop request: how long a step may go on, then how long its clean-up may take. Together under 2 s.
 _GRACE_SECONDS = 1.2
@@ -99,20 +104,19 @@ class _Job:
                 self.watch(Progress("note", f"already finished as {run.thread_id}; --fresh starts a new edition"))
                 return Brief.from_dict(run.brief)
             store = PageStore(pool, self.settings.cache_age)
-            async with open_sources(self.settings, self.watch, store) as sources:
+            async with open_sources(self.settings, self.watch, store) as sources, self._open_models() as models:
                 run = run or await new_run(pool, self.topic)
                 async with hold_lease(pool, run.thread_id) as token:
-                    return await self._run_held(pool, run, token, sources)
+                    return await self._run_held(pool, run, token, sources, models)
 
     def _may_go_on(self, run: Run) -> bool:
         """Whether a finished run ended on a limit that is higher now."""
         before = Limits(**run.limits) if run.limits else Limits()
         return self.settings.limits(run.limits).allows_more_than(before, run.stop_reason)
 
-    async def _run_held(self, pool: Pool, run: Run, token: int, sources: Sources) -> Brief:
-        from research_agent.models.load import load_model
+    async def _run_held(self, pool: Pool, run: Run, token: int, sources: Sources, models: Models) -> Brief:
+        from research_agent import tracing
 
-        model = load_model(self.settings)
         limits = self.settings.limits(run.limits)
         start = await start_run(pool, run, model=self.settings.model, limits=limits, token=token)
         reopen = bool(start.run.brief) and self._may_go_on(start.run)
@@ -120,32 +124,51 @@ class _Job:
             return Brief.from_dict(start.run.brief)
         if reopen:
             await reopen_run(pool, run, token=token)
-        self._runner = self._make_runner(pool, run, token, model, sources, limits, start)
-        if self._drain_requested:
-            self._runner.control.request_drain()
         what = "continuing" if start.seconds or reopen else "new"
         self.watch(Progress("start", f"{what} thread {run.thread_id}, model {self.settings.model}"))
-        state = await self._runner.run(run.topic, reopen=reopen)
+        self._runner = self._make_runner(pool, run, token, sources, models, limits, start)
+        if self._drain_requested:
+            self._runner.control.request_drain()
+        with tracing.agent_span(run.thread_id):
+            state = await self._runner.run(run.topic, reopen=reopen)
         return await self._record(pool, run, token, start, state)
 
+    @asynccontextmanager
+    async def _open_models(self) -> AsyncIterator[Models]:
+        """The model, and another one for writing if there is one: of this event loop, closed at the end."""
+        from research_agent.models.load import open_model, options_of
+
+        options = options_of(self.settings)
+        async with AsyncExitStack() as stack:
+            model = await stack.enter_async_context(open_model(self.settings.model, options))
+            writer = None
+            if self.settings.writer_model:
+                writer = await stack.enter_async_context(open_model(self.settings.writer_model, options))
+            yield model, writer
+
     def _make_runner(
-        self, pool: Pool, run: Run, token: int, model: Any, sources: Sources, limits: Limits, start: Start
+        self, pool: Pool, run: Run, token: int, sources: Sources, models: Models, limits: Limits, start: Start
     ) -> ThreadRunner:
         from research_agent.context import ResearchContext
         from research_agent.graph import build_graph
+        from research_agent.models.load import prompt_limit
         from research_agent.storage.checkpoints import make_saver
         from research_agent.storage.journal import PostgresJournal
         from research_agent.stream import ThreadRunner
 
+        settings, (model, writer) = self.settings, models
         context = ResearchContext(
             limits=limits,
             journal=PostgresJournal(pool, run.thread_id, token),
-            model_name=self.settings.model,
-            model_timeout=self.settings.model_timeout,
-            seconds_before=start.seconds,
+            model_name=settings.model,
+            writer_name=settings.writer_model or "",
+            model_timeout=settings.model_timeout,
             deadline=time.monotonic() + max(0.0, limits.max_seconds - start.seconds),
+            max_prompt_tokens=prompt_limit(model, settings.max_prompt_tokens),
+            ceiling_price=settings.ceiling_price,
+            seconds_before=start.seconds,
         )
-        graph = build_graph(model, sources.tools(), make_saver(pool))
+        graph = build_graph(model, sources.tools(), make_saver(pool), writer=writer)
         return ThreadRunner(graph, run.thread_id, token, context, self.watch)
 
     async def _record(self, pool: Pool, run: Run, token: int, start: Start, state: dict[str, Any]) -> Brief:

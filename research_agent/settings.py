@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
@@ -30,7 +30,15 @@ class Settings(BaseSettings):
     google_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("GOOGLE_API_KEY", "GEMINI_API_KEY"))
     gemini_model: str | None = Field(None, validation_alias="GEMINI_MODEL")
     chosen_model: str | None = Field(None, validation_alias="RESEARCH_MODEL")
+    writer_model: str | None = None
+    model_base_url: str | None = None
     model_timeout: float = Field(120.0, gt=0)
+    temperature: float | None = Field(None, ge=0, le=2)
+    thinking: Literal["minimal", "low", "medium", "high"] | None = None
+    tool_calling: Literal["auto", "native", "text", "schema"] = "auto"
+    max_prompt_tokens: int = Field(32_000, ge=2_000)
+    unknown_price_in: float = Field(3.0, ge=0)
+    unknown_price_out: float = Field(15.0, ge=0)
     max_steps: int | None = Field(None, ge=1)
     max_stagnant_turns: int | None = Field(None, ge=1)
     max_identical_calls: int | None = Field(None, ge=1)
@@ -53,6 +61,12 @@ class Settings(BaseSettings):
     cache_dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("research-agent"))
     pg_bindir: Path | None = None
     pg_osuser: str | None = None
+
+    @property
+    def ceiling_price(self) -> tuple[float, float] | None:
+        """USD a million tokens in and out for a model without a known price; none for those that cost nothing."""
+        free = self.model == EXTRACTIVE or self.model.startswith("ollama:")
+        return None if free else (self.unknown_price_in, self.unknown_price_out)
 
     @property
     def search_names(self) -> list[str]:

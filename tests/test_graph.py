@@ -278,13 +278,13 @@ def test_reducers_give_the_same_in_one_batch_and_in_many(reducer: Any) -> None:
 
 def test_the_ledger_never_renumbers() -> None:
     first = [entry("x"), entry("y")]
-    merged: Any = merge_citations(
-        first, [[entry("y"), entry("z")]]
-    )  # type: ignore[arg-type]
+    merged: Any = merge_citations(first, [[entry("y"), entry("z")]])  # type: ignore[arg-type]
     assert [entry["content_hash"] for entry in merged] == ["x", "y", "z"]
 
 
 def test_the_same_text_at_two_addresses_is_one_source_with_both() -> None:
     other = {**entry("x"), "url": "https://mirror.example"}
     merged: Any = merge_citations(None, [[entry("x")], [other], [other]])
-    assert [(source["url"], source["also_at"]) for source in merged] == [("https://x.example", ["https://mirror.example"])]
+    assert [(source["url"], source["also_at"]) for source in merged] == [
+        ("https://x.example", ["https://mirror.example"])
+    ]

@@ -107,8 +107,9 @@ def test_pages_are_reused_by_another_run_while_they_are_young(agent: Agent, web:
 
 
 def test_corpus_and_web_are_merged(agent: Agent, web: SearchableWeb, corpus: Path) -> None:
-    web.add("/la-rance", "Tidal power at La Rance", "The dam at La Rance carries a road across the river for power. " * 8)
-    code, brief, stderr = run(agent, "--corpus", str(corpus), "--search", "corpus,searxng")
+    text = "The dam at La Rance carries a road across the river for power. " * 8
+    web.add("/la-rance", "Tidal power at La Rance", text)
+    code, _, stderr = run(agent, "--corpus", str(corpus), "--search", "corpus,searxng")
     assert code == 0, stderr
     with psycopg.connect(agent.database_url) as connection:
         kinds = connection.execute("select distinct kind from research.citations order by 1").fetchall()

@@ -92,7 +92,14 @@ def load_model(settings: Settings) -> BaseChatModel:
 
 def options_of(settings: Settings) -> ModelOptions:
     """What `settings` say about calling models."""
-    return ModelOptions(timeout=settings.model_timeout, google_api_key=settings.google_api_key)
+    return ModelOptions(
+        timeout=settings.model_timeout,
+        google_api_key=settings.google_api_key,
+        base_url=settings.model_base_url,
+        temperature=settings.temperature,
+        thinking=settings.thinking,
+        tool_calling=settings.tool_calling,
+    )
 
 
 def build_model(name: str, options: ModelOptions) -> BaseChatModel:

@@ -26,7 +26,7 @@ from research_agent.models.extractive import write_brief
 from research_agent.nodes.sanitize import last_turn
 from research_agent.settings import EXTRACTIVE
 from research_agent.state import Citation, Claim, Passage, ResearchState
-from research_agent.storage.journal import Turn
+from research_agent.storage.journal import Purpose, Turn
 
 EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
 
@@ -81,21 +81,26 @@ async def _write(
     titled = [(number, ledger[number - 1]["title"], passages) for number, passages in evidence]
     messages = [SystemMessage(prompts.WRITER), HumanMessage(prompts.render_evidence(state["topic"], titled))]
     step = state.get("step_count", 0)
+    writer = context.writer_name or context.model_name
     claims: list[Claim] = []
+
+    def site(purpose: Purpose) -> CallSite:
+        return CallSite(step, purpose, model_name=writer)
+
     try:
         _check_budget(context)
-        draft = await call_model(model, messages, CallSite(step, "write"), context, runtime.stream_writer)
+        draft = await call_model(model, messages, site("write"), context, runtime.stream_writer)
         claims = check_claims(parse_claims(draft.text), ledger)
         problems = [claim for claim in claims if claim["verdict"] != "supported"]
         if problems:
             _check_budget(context)
             messages += [AIMessage(draft.text), HumanMessage(_repair_request(problems))]
-            draft = await call_model(model, messages, CallSite(step, "repair"), context, runtime.stream_writer)
+            draft = await call_model(model, messages, site("repair"), context, runtime.stream_writer)
             claims = _better(claims, check_claims(parse_claims(draft.text), ledger))
     except ModelError as error:
         runtime.stream_writer({"problem": str(error)})
     if any(claim["verdict"] == "supported" for claim in claims):
-        return claims, context.model_name
+        return claims, writer
     return check_claims(parse_claims(write_brief(state["topic"], evidence)), ledger) or claims, EXTRACTIVE
 
 

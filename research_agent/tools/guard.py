@@ -13,7 +13,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from research_agent import prompts
+from research_agent import prompts, tracing
 from research_agent.context import ResearchContext
 from research_agent.errors import SourceError, StorageError
 from research_agent.storage.journal import ToolCall
@@ -62,8 +62,9 @@ async def _observe(request: ToolCallRequest, execute: Execute, context: Research
         known = ", ".join(sorted(tool.name for tool in request.runtime.tools))
         return _failure(request, prompts.UNKNOWN_TOOL.format(name=name, tools=known))
     try:
-        async with asyncio.timeout(seconds):
-            result = await execute(request)
+        with tracing.tool_span(name, request.tool_call["id"] or ""):
+            async with asyncio.timeout(seconds):
+                result = await execute(request)
     except TimeoutError:
         return _failure(request, prompts.TOOL_TIMEOUT.format(name=name, seconds=seconds))
     except SourceError as error:

@@ -38,8 +38,8 @@ class LLMock:
 
     def ask(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"content-type": "application/json"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        request = urllib.request.Request(self.url + path, data, {"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return json.loads(answer.read() or b"null")
 
     def fail(self, **behaviour: Any) -> None:

@@ -73,6 +73,7 @@ class MemoryJournal(NoJournal):
     """Keeps model calls in a list, and finds them again."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.model_calls: list[ModelCall] = []
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
@@ -82,6 +83,7 @@ class MemoryJournal(NoJournal):
         return (message_from_json(made[-1].response) if made[-1].response else None), made[-1].attempt
 
     async def save_model_call(self, call: ModelCall) -> None:
+        await super().save_model_call(call)
         self.model_calls.append(call)
 
 
