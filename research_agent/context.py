@@ -28,6 +28,8 @@ class ResearchContext:
     max_prompt_tokens: int | None = 32_000  # estimated; above it older turns are compacted before they are sent
     ceiling_price: tuple[float, float] | None = None  # USD a million tokens in and out where no price is known
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # waits between attempts; tests put none here
+    approve: frozenset[str] = frozenset()  # tools whose calls a person must approve
+    person: bool = True  # False: nobody can be asked, and what needs approval is refused
     seconds_before: float = 0.0  # running time of earlier starts
     began: float = field(default_factory=time.monotonic)
 

@@ -32,6 +32,17 @@ class ThreadBusy(ResearchError):
     exit_code = 5
 
 
+class WaitingForPerson(ResearchError):
+    """The run has a question and nobody answered it yet; `questions` are its lines."""
+
+    exit_code = 6
+
+    def __init__(self, thread_id: str, questions: list[str]) -> None:
+        self.thread_id = thread_id
+        self.questions = questions
+        super().__init__(f"the run waits for an answer: {' / '.join(questions)}")
+
+
 class Interrupted(ResearchError):
     """The run was stopped from outside at a step boundary; the same command continues it."""
 

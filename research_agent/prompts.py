@@ -57,6 +57,8 @@ ALREADY_READ = (
     "Nothing new: these passages of [{number}] were shown before. Read another page, or this one with another focus."
 )
 NO_RESULT_YET = "Use only addresses that a search result or a page gave. Call search_web first."
+NOBODY_THERE = "Nobody is there to answer. Decide yourself, and go on with what the topic says."
+REFUSED_BY_PERSON = "A person did not approve this call{reason}. Do something else."
 LIMIT_REACHED = "Not carried out: the limit of {limit} is reached. Finish with what you have: answer DONE."
 HINT_STAGNANT = "Note: the last turns brought no new evidence. Read something new, or answer DONE."
 HINT_REPEATING = "Note: you made the same calls again. The answer will be the same. Do something else, or answer DONE."

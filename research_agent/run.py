@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from research_agent.errors import Interrupted
+from research_agent.errors import Interrupted, WaitingForPerson
 from research_agent.evidence.brief import Brief, Usage
 from research_agent.limits import Limits
 from research_agent.progress import Progress, Watcher
@@ -27,6 +27,7 @@ from research_agent.storage.runs import (
     new_run,
     reopen_run,
     run_usage,
+    set_waiting,
     start_run,
 )
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from research_agent.sources import Sources
-    from research_agent.stream import ThreadRunner
+    from research_agent.stream import Ask, ThreadRunner
 
     Models = tuple[BaseChatModel, BaseChatModel | None]
 
@@ -51,6 +52,8 @@ async def research(
     max_steps: int | None = None,
     fresh: bool = False,
     settings: Settings | None = None,
+    answer: str | None = None,
+    ask: Ask | None = None,
     on_progress: Watcher | None = None,
     stop: asyncio.Event | None = None,
 ) -> Brief:
@@ -64,27 +67,33 @@ async def research(
         max_steps: model turns before the brief is written; default 10, or what the run was started with.
         fresh: start a new edition of the topic, and keep the old ones.
         settings: everything else; default from the environment. The arguments above win over it.
+        answer: the reply to what the run is waiting for.
+        ask: puts a question to a person; without it a run with a question is stored as waiting.
         on_progress: called with each event, on the event loop.
         stop: when set, the run stops at the next step boundary, at the latest after two seconds.
 
     Raises:
         UsageError: topic, corpus, model or a setting cannot be used.
         ThreadBusy: another process runs this topic.
+        WaitingForPerson: the run has a question; the same call with `answer` continues.
         Interrupted: `stop` was set; the same call continues.
         ModelError, StorageError: the run could not go on; the same call continues where it was.
     """
     flags = {"corpus": corpus, "chosen_model": model, "max_steps": max_steps}
     given = {name: value for name, value in flags.items() if value is not None}
     chosen = load_settings(**{**(settings or load_settings()).model_dump(), **given})
-    job = _Job(clean_topic(topic), chosen, fresh, on_progress or (lambda progress: None))
+    job = _Job(clean_topic(topic), chosen, fresh, on_progress or (lambda progress: None), answer, ask)
     return await _until_stopped(job.run(), stop, job.drain)
 
 
 class _Job:
     """The parts of one call of `research` that belong together."""
 
-    def __init__(self, topic: str, settings: Settings, fresh: bool, watch: Watcher) -> None:
+    def __init__(
+        self, topic: str, settings: Settings, fresh: bool, watch: Watcher, answer: str | None, ask: Ask | None
+    ) -> None:
         self.topic, self.settings, self.fresh, self.watch = topic, settings, fresh, watch
+        self.answer, self.ask = answer, ask
         self._drain_requested = False
         self._runner: ThreadRunner | None = None
 
@@ -118,7 +127,8 @@ class _Job:
         from research_agent import tracing
 
         limits = self.settings.limits(run.limits)
-        start = await start_run(pool, run, model=self.settings.model, limits=limits, token=token)
+        options = self.settings.run_options()
+        start = await start_run(pool, run, model=self.settings.model, limits=limits, token=token, options=options)
         reopen = bool(start.run.brief) and self._may_go_on(start.run)
         if start.run.brief and not reopen:  # another process finished it while this one was waiting for the lease
             return Brief.from_dict(start.run.brief)
@@ -129,8 +139,12 @@ class _Job:
         self._runner = self._make_runner(pool, run, token, sources, models, limits, start)
         if self._drain_requested:
             self._runner.control.request_drain()
-        with tracing.agent_span(run.thread_id):
-            state = await self._runner.run(run.topic, reopen=reopen)
+        try:
+            with tracing.agent_span(run.thread_id):
+                state = await self._runner.run(run.topic, reopen=reopen, answer=self.answer, ask=self.ask)
+        except WaitingForPerson as waiting:
+            await set_waiting(pool, run, waiting.questions, token=token)
+            raise
         return await self._record(pool, run, token, start, state)
 
     @asynccontextmanager
@@ -155,6 +169,7 @@ class _Job:
         from research_agent.storage.checkpoints import make_saver
         from research_agent.storage.journal import PostgresJournal
         from research_agent.stream import ThreadRunner
+        from research_agent.tools.ask_human import make_ask_human
 
         settings, (model, writer) = self.settings, models
         context = ResearchContext(
@@ -166,9 +181,12 @@ class _Job:
             deadline=time.monotonic() + max(0.0, limits.max_seconds - start.seconds),
             max_prompt_tokens=prompt_limit(model, settings.max_prompt_tokens),
             ceiling_price=settings.ceiling_price,
+            approve=settings.approved_tools,
+            person=not settings.no_input,
             seconds_before=start.seconds,
         )
-        graph = build_graph(model, sources.tools(), make_saver(pool), writer=writer)
+        tools = sources.tools() if settings.no_input else [*sources.tools(), make_ask_human()]
+        graph = build_graph(model, tools, make_saver(pool), writer=writer)
         return ThreadRunner(graph, run.thread_id, token, context, self.watch)
 
     async def _record(self, pool: Pool, run: Run, token: int, start: Start, state: dict[str, Any]) -> Brief:

@@ -53,6 +53,8 @@ class Settings(BaseSettings):
     search: str = ""
     since: str = Field("", pattern=r"^(\d{4}-\d\d-\d\d)?$")
     until: str = Field("", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+    approve: str = ""
+    no_input: bool = False
     cache_age: float = Field(86_400.0, ge=0)
     allow_hosts: str = ""
     contact: str = ""
@@ -72,6 +74,19 @@ class Settings(BaseSettings):
     def search_names(self) -> list[str]:
         """Names of the search providers to merge; empty for the default."""
         return [name for name in (part.strip() for part in self.search.split(",")) if name]
+
+    @property
+    def approved_tools(self) -> frozenset[str]:
+        """Tools whose calls a person must approve."""
+        return frozenset(name for name in (part.strip() for part in self.approve.split(",")) if name)
+
+    def run_options(self) -> dict[str, Any]:
+        """What a run needs to go on without its command line: where it searches, and with which models."""
+        names = ("corpus", "search", "since", "until", "chosen_model", "writer_model", "tool_calling", "approve")
+        values = {name: getattr(self, name) for name in names}
+        return {
+            name: str(Path(value).resolve()) if name == "corpus" else value for name, value in values.items() if value
+        }
 
     @property
     def allowed_hosts(self) -> list[str]:

@@ -102,6 +102,7 @@ class ResearchState(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=_SNAPSHOT_EVERY)]
     citations: Annotated[list[Citation], DeltaChannel(merge_citations, snapshot_frequency=_SNAPSHOT_EVERY)]
     seen_urls: Annotated[list[str], DeltaChannel(append_urls, snapshot_frequency=_SNAPSHOT_EVERY)]
+    replies: dict[str, str]  # of a person to calls of the last turn, by call id
     step_count: int
     max_steps: int
     stagnant_turns: int

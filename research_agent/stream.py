@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
+from langgraph.types import Command, StateSnapshot
 
 from research_agent.context import ResearchContext
-from research_agent.errors import Interrupted, StorageError
+from research_agent.errors import Interrupted, StorageError, WaitingForPerson
 from research_agent.graph import ResearchGraph
 from research_agent.progress import Progress, Watcher, describe_update
 from research_agent.storage.database import translated
+from research_agent.tools.ask_human import from_payload
+
+Ask = Callable[[str], Awaitable[str]]
+"""Puts one question to a person and returns the reply."""
 
 
 class ThreadRunner:
@@ -31,10 +38,15 @@ class ThreadRunner:
         self.control = RunControl()
         self._step = self._sources = 0
 
-    async def run(self, topic: str, *, reopen: bool) -> dict[str, Any]:
+    async def run(
+        self, topic: str, *, reopen: bool, answer: str | None = None, ask: Ask | None = None
+    ) -> dict[str, Any]:
         """The final state. `reopen` lets a thread go on that had ended on a limit.
 
+        `answer` is for what the thread is waiting for already, `ask` for what it asks from now on.
+
         Raises:
+            WaitingForPerson: it has a question, and there is nobody to ask.
             Interrupted: it was asked to stop, and did at a step boundary.
         """
         with translated():
@@ -47,15 +59,36 @@ class ThreadRunner:
             self._sources = len(stored.values.get("citations", []))
             await self._context.journal.load(self._step)
             # On a thread that exists the initial input would discard what is pending: it goes on with None.
-            started = stored.created_at is not None
-            await self._stream(None if started else {"topic": topic, "max_steps": self._context.limits.max_steps})
-            values = (await self._graph.aget_state(self._config)).values
+            start: Any = None
+            if stored.created_at is None:
+                start = {"topic": topic, "max_steps": self._context.limits.max_steps}
+            while True:
+                if stored.interrupts:
+                    start = Command(resume=answer if answer is not None else await self._put(stored, ask))
+                    answer = None
+                await self._stream(start)
+                stored = await self._graph.aget_state(self._config)
+                if not stored.interrupts:
+                    break
+            values = stored.values
         if not values.get("outcome"):
             raise StorageError(
                 "the thread has no step left and no brief; its checkpoints were written by another version of this "
                 "program: start a new edition with --fresh"
             )
         return dict(values)
+
+    async def _put(self, stored: StateSnapshot, ask: Ask | None) -> dict[str, str]:
+        """The replies to what the thread asks. While a person thinks no time counts."""
+        questions = [question for pending in stored.interrupts for question in from_payload(pending.value)]
+        if ask is None:
+            raise WaitingForPerson(self._config["configurable"]["thread_id"], [each.text for each in questions])
+        used = self._context.seconds
+        replies = {question.call_id: await ask(question.text) for question in questions}
+        now = time.monotonic()
+        left = max(0.0, self._context.limits.max_seconds - used)
+        self._context = replace(self._context, seconds_before=used, began=now, deadline=now + left)
+        return replies
 
     async def _reopen(self) -> None:
         """As if `sanitize` had found no limit reached: the next node is `reason`."""

@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
+from langgraph.types import interrupt
 
 from research_agent import prompts
 from research_agent.context import Node, ResearchContext, context_of
@@ -16,6 +17,7 @@ from research_agent.errors import ModelError
 from research_agent.limits import DONE, MODEL_FAILED
 from research_agent.models.call import CallSite, call_model
 from research_agent.state import ResearchState
+from research_agent.tools.ask_human import as_payload, questions_in, replies_to
 
 
 def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
@@ -43,6 +45,8 @@ def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
         # A model that stops before anything was read is asked once more; then it has its way.
         done = not answer.tool_calls and (bool(state.get("citations")) or _said_nothing(state))
         update: dict[str, Any] = {"messages": [*new, answer], "step_count": step}
+        if (questions := questions_in(answer, context.approve)) and context.person:
+            update["replies"] = replies_to(questions, interrupt(as_payload(questions)))
         if done or (not answer.tool_calls and step >= context.limits.max_steps):
             update["stop_reason"] = DONE
         return update

@@ -8,13 +8,22 @@ order by base_thread_id, edition desc
 
 -- name: start_run
 -- Write the run before its first step, or count one more start of it.
-insert into research.runs (thread_id, base_thread_id, edition, topic, model, limits, starts, lease_token)
-values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(model)s, %(limits)s, 1, %(token)s)
+insert into research.runs (thread_id, base_thread_id, edition, topic, model, limits, options, starts, lease_token)
+values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(model)s, %(limits)s, %(options)s, 1, %(token)s)
 on conflict (thread_id) do update
-set starts = runs.starts + 1, limits = excluded.limits, lease_token = excluded.lease_token
+set starts = runs.starts + 1, limits = excluded.limits, options = excluded.options, lease_token = excluded.lease_token
 where runs.topic = excluded.topic  -- else the ids collide
 returning created_at, outcome, stop_reason, brief,
     (select coalesce(max(seconds), 0)::float8 from research.steps s where s.thread_id = runs.thread_id) as seconds
+
+-- name: set_waiting
+-- What the run waits for, or null.
+update research.runs set waiting_for = %(questions)s, lease_token = %(token)s where thread_id = %(thread_id)s
+
+-- name: find_thread
+-- One run by its thread id.
+select thread_id, base_thread_id, edition, topic, limits, options, outcome, stop_reason, brief, waiting_for
+from research.runs where thread_id = %(thread_id)s
 
 -- name: reopen_run
 -- A finished run goes on under higher limits; the brief that it had is kept beside.
@@ -33,7 +42,7 @@ with claims as (
         verdict text, reason text, score real, quote text, quote_source integer, "start" integer, "end" integer)
     on conflict (thread_id, position) do nothing)
 update research.runs
-set finished_at = %(finished_at)s, outcome = %(outcome)s, stop_reason = %(stop_reason)s, brief = %(brief)s, lease_token = %(token)s
+set waiting_for = null, finished_at = %(finished_at)s, outcome = %(outcome)s, stop_reason = %(stop_reason)s, brief = %(brief)s, lease_token = %(token)s
 where thread_id = %(thread_id)s
 
 -- name: usage

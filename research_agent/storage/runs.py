@@ -86,7 +86,9 @@ class Start:
     run: Run
 
 
-async def start_run(pool: Pool, run: Run, *, model: str, limits: Limits, token: int) -> Start:
+async def start_run(
+    pool: Pool, run: Run, *, model: str, limits: Limits, token: int, options: dict[str, Any] | None = None
+) -> Start:
     """Write the row, or count another start of it."""
     rows = await fetch(
         pool,
@@ -97,6 +99,7 @@ async def start_run(pool: Pool, run: Run, *, model: str, limits: Limits, token: 
         topic=run.topic,
         model=model,
         limits=Jsonb(asdict(limits)),
+        options=Jsonb(options or {}),
         token=token,
     )
     if not rows:
@@ -104,6 +107,27 @@ async def start_run(pool: Pool, run: Run, *, model: str, limits: Limits, token: 
     (row,) = rows
     stands = replace(run, outcome=row["outcome"] or "", stop_reason=row["stop_reason"], brief=row["brief"])
     return Start(row["created_at"], row["seconds"], stands)
+
+
+async def find_thread(pool: Pool, thread_id: str) -> tuple[Run, dict[str, Any], list[str]]:
+    """The run of `thread_id`, the options of its last start, and the questions it waits for.
+
+    Raises:
+        UsageError: there is no such thread.
+    """
+    rows = await fetch(pool, "find_thread", thread_id=thread_id)
+    if not rows:
+        raise UsageError(f"there is no run {thread_id}: research-agent psql -c 'table research.overview' lists them")
+    row = rows[0]
+    options, waiting_for = row.pop("options"), row.pop("waiting_for")
+    return Run(**{**row, "outcome": row["outcome"] or ""}), options, waiting_for or []
+
+
+async def set_waiting(pool: Pool, run: Run, questions: list[str] | None, *, token: int) -> None:
+    """Record what the run waits for; None when it waits no longer."""
+    await fetch(
+        pool, "set_waiting", thread_id=run.thread_id, questions=Jsonb(questions) if questions else None, token=token
+    )
 
 
 async def reopen_run(pool: Pool, run: Run, *, token: int) -> None:

@@ -18,6 +18,7 @@ from research_agent.context import ResearchContext
 from research_agent.errors import SourceError, StorageError
 from research_agent.storage.journal import ToolCall
 from research_agent.text import clean, clean_json
+from research_agent.tools.ask_human import observation_of
 from research_agent.tools.rate import GATE
 from research_agent.web.page import Page
 
@@ -57,6 +58,8 @@ async def guard_tool_call(request: ToolCallRequest, execute: Execute) -> ToolMes
 
 
 async def _observe(request: ToolCallRequest, execute: Execute, context: ResearchContext) -> ToolMessage:
+    if (reply := _reply(request, context)) is not None and (answer := observation_of(request.tool_call, reply)):
+        return answer
     name, seconds = request.tool_call["name"], context.limits.max_seconds_per_tool
     if request.tool is None:
         known = ", ".join(sorted(tool.name for tool in request.runtime.tools))
@@ -77,6 +80,14 @@ async def _observe(request: ToolCallRequest, execute: Execute, context: Research
     if isinstance(result, ToolMessage):
         return result
     return _failure(request, prompts.TOOL_FAILED.format(name=name, error="it tried to change the run"))
+
+
+def _reply(request: ToolCallRequest, context: ResearchContext) -> str | None:
+    """What a person said to this call; "" if it needs one and nobody did; None if it needs none."""
+    replies = request.state.get("replies") or {}
+    if request.tool_call["id"] in replies:
+        return str(replies[request.tool_call["id"]])
+    return "" if request.tool_call["name"] in context.approve else None
 
 
 def _failure(request: ToolCallRequest, text: str) -> ToolMessage:

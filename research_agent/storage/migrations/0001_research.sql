@@ -21,6 +21,8 @@ create table research.runs (
     topic          text not null,
     model          text not null,
     limits         jsonb not null,      -- those of the last start
+    options        jsonb not null,      -- where it searches and with what: what `answer` goes on with
+    waiting_for    jsonb,               -- questions to a person, while it waits
     starts         integer not null default 0,  -- how often a process took it up: 1 + resumes
     created_at     timestamptz not null default now(),
     finished_at    timestamptz,
@@ -185,6 +187,7 @@ create view research.overview as
 select r.thread_id, r.topic, r.edition, r.model,
        case when r.finished_at is not null then 'finished'
             when l.expires_at > now() then 'running'
+            when r.waiting_for is not null then 'waiting'
             else 'interrupted' end as status,
        r.outcome, r.stop_reason, r.starts, r.created_at, r.finished_at,
        (select count(*) from research.steps s where s.thread_id = r.thread_id) as steps,
