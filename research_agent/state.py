@@ -48,7 +48,7 @@ class Claim(TypedDict):
     bullet: int
     text: str
     sources: list[int]
-    verdict: Literal["supported", "unsupported"]
+    verdict: Literal["supported", "partly", "not"]
     reason: str
     score: float
     quote: str
