@@ -49,7 +49,7 @@ class Claim(TypedDict):
     bullet: int
     text: str
     sources: list[int]
-    verdict: Literal["supported", "unsupported"]
+    verdict: Literal["supported", "partly", "not"]
     reason: str
     score: float
     quote: str

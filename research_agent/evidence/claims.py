@@ -1,20 +1,58 @@
-"""The text of a brief → claims: one for each sentence, with the source numbers it cites."""
+"""The text of a brief → claims: one for each sentence, with the source numbers it cites.
+
+Writers are asked for bullets with [n]; what they send may be HTML, tables, footnotes or prose. Markers are taken
+out first and remembered by position, so that sentences are cut in text that has none.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
-from research_agent.evidence.passages import split_sentences
+from research_agent.evidence.markup import plain_lines
+from research_agent.evidence.sentences import split_sentences
 
-# [1]  [1, 2]  [1][2]  【1】  with or without a space before. A link [text](url) is none.
-_MARKER = re.compile(r"\s*(?:\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\](?!\()|【(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)】)")
-_BULLET = re.compile(r"^\s*(?:[-*+•–]|\d{1,2}[.)])\s+")
-_HEADING = re.compile(r"^\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")
+# One group of numbers: 1  1, 2  1; 2  1-3  ^1  Source 1  1†source. No expression here can backtrack far: each
+# repetition is bounded or possessive.
+_NUMBERS = (
+    r"\s{0,3}(?:sources?\s|quelle\s|ref\.?\s)?\s{0,3}\^?\d{1,3}"
+    r"(?:\s{0,3}(?:[,;、]|[-–—]|and|und)\s{0,3}\d{1,3}){0,20}+(?:†[^\]】]{0,40})?\s{0,3}"
+)
+_ONE = rf"(?:\[{_NUMBERS}\](?!\()|【{_NUMBERS}】|［{_NUMBERS}］)"
+_MARKER = re.compile(rf"[ \t]{{0,8}}{_ONE}(?:\s{{0,3}}[-–—]\s{{0,3}}(?=\[\d)|)", re.IGNORECASE)
+# (1) is a citation only right at the end of a sentence, and superscript digits only right after its stop.
+_ROUND = re.compile(
+    r"[ \t]{0,8}[(（](\d{1,2}(?:\s{0,3}[,;]\s{0,3}\d{1,2}){0,9})[)）](?=\s{0,3}[.。!?！？](?:\s|$)|\s{0,3}$)"
+)
+_RAISED = re.compile(r"(?<=[.。!?])[¹²³⁰⁴-⁹]{1,2}(?=\s|$)")
+_RANGE = re.compile(r"(\d{1,3})\s*[-–—]\s*(\d{1,3})")
+_LONGEST_RANGE = 20
+
+_BULLET = re.compile(r"^\s*(?:[-*+•◦‣▪–—]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+(?:\[[ xX]\]\s+)?")
+_HEADING = re.compile(r"^\s*(?:#{1,6}(?:\s|$)|(?:\*\*|__)[^*_]{1,200}(?:\*\*|__):?\s*$|[=\-_*]{3,}\s*$)")
+_LEAD_IN = re.compile(r"[:：]\s*(?:\*\*|__)?\s*$")
 # What code writes itself; a writer that adds it anyway is cut there.
-_OWN_SECTION = re.compile(r"^\W*(?:sources|references|not established|quellen|fuentes|sources?)\W*$", re.IGNORECASE)
-_BARE_URL = re.compile(r"\b(?:https?|file|ftp)://\S+|\bwww\.\S+")
-_EMPHASIS = re.compile(r"(\*\*|__|`)(.+?)\1")
+_OWN_SECTION = re.compile(
+    r"^\W*(?:\d+\.\s*)?(?:sources?|references|bibliography|works cited|citations|footnotes|not established"
+    r"|quellen(?:angaben|verzeichnis)?|literatur|nicht belegt|fuentes|referencias|références|bibliographie|fonti|fontes"
+    r"|referências|nguồn|tài liệu tham khảo|出典|参考文献|情報源|来源|參考資料|参考资料|출처|참고문헌"
+    r"|источники|المصادر|स्रोत)\W*$",
+    re.IGNORECASE,
+)
+_FOOTNOTE = re.compile(
+    r"^\s*(?:\[\^?\d{1,3}\]:|\[\^?\d{1,3}\]\s.{0,400}?(?:https?://|www\.)|\^?\d{1,3}\.?\s+<?https?://)"
+)
+_TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|){1,50}(?:\s*:?-{2,}:?\s*)?$")
+_ADDRESS = re.compile(
+    r"\b(?:https?|ftps?|file|javascript|data):(?://)?[^\s\d]|\bwww\.[a-z0-9]|\bdoi(?:\.org/|:\s?)10\.|\b10\.\d{4,9}/[^\s]"
+    r"|\]\([^)\s]|\b[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,4}\.(?:com|org|net|edu|gov|io|info|de|fr|uk|eu|jp|cn|vn)/[^\s)]",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(
+    r"(\*\*|__|~~|`{1,3})(?=\S)([^*_~`]{1,2000})\1|(?<![\w*])\*(?=\S)([^*\n]{1,2000})(?<=\S)\*(?![\w*])"
+    r"|(?<!\w)_(?=\S)([^_\n]{1,2000})(?<=\S)_(?!\w)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,53 +66,115 @@ class DraftClaim:
 
 def parse_claims(brief: str) -> list[DraftClaim]:
     """The sentences of `brief` in order. A sentence without a marker gets those of the next one in its bullet."""
-    claims: list[DraftClaim] = []
-    for number, bullet in enumerate(_bullets(brief), start=1):
-        claims.extend(_claims_of_bullet(number, bullet))
-    return claims
+    return [
+        claim for number, bullet in enumerate(_bullets(brief), start=1) for claim in _claims_of_bullet(number, bullet)
+    ]
 
 
 def has_url(text: str) -> bool:
-    """Whether the sentence writes an address itself: only code may put addresses into a brief."""
-    return bool(_BARE_URL.search(text))
+    """Whether the sentence writes an address or DOI itself: only code may put addresses into a brief."""
+    return bool(_ADDRESS.search(text))
 
 
 def _bullets(brief: str) -> list[str]:
-    bullets: list[str] = []
+    bullets: list[list[str]] = []
     open_bullet = False
-    for line in brief.splitlines():
-        if _OWN_SECTION.match(line):
+    lines = list(plain_lines(brief))
+    for position, line in enumerate(lines):
+        if _OWN_SECTION.match(line[:80]):
             break
-        if not line.strip() or _HEADING.match(line):
+        following = lines[position + 1] if position + 1 < len(lines) else ""
+        if "|" in line and (_TABLE_RULE.match(line) or _TABLE_RULE.match(following)):
+            open_bullet = False  # the rule of a table, and its head
+        elif not line.strip() or _HEADING.match(line) or _FOOTNOTE.match(line):
+            open_bullet = False
+        elif line.lstrip().startswith("|") and line.count("|") > 1:
+            bullets.append([_row(line)])
             open_bullet = False
         elif open_bullet and not _BULLET.match(line):
-            bullets[-1] += " " + line.strip()
+            bullets[-1].append(line.strip())
         else:
-            bullets.append(_BULLET.sub("", line).strip())
+            bullets.append([_BULLET.sub("", line).strip()])
             open_bullet = True
-    return bullets
+    joined = (" ".join(parts) for parts in bullets)
+    # "There are three kinds:" only leads to what follows; it says nothing that a source could say.
+    return [bullet for bullet in joined if not (_LEAD_IN.search(bullet[-8:]) and not _MARKER.search(bullet))]
+
+
+def _row(line: str) -> str:
+    """A row of a table as a sentence: the first cell names what the others are about."""
+    head, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
+    rest = ", ".join(cell for cell in cells if cell)
+    return f"{head}: {rest}" if head and rest else head or rest
 
 
 def _claims_of_bullet(number: int, bullet: str) -> list[DraftClaim]:
-    pieces: list[tuple[str, tuple[int, ...]]] = []
-    for start, end in split_sentences(bullet):
-        sentence = bullet[start:end]
-        # A marker may stand before the full stop or after it: then it opens the next piece and belongs to this one.
-        while pieces and (lead := _MARKER.match(sentence)):
-            text, sources = pieces[-1]
-            pieces[-1] = (text, sources + _numbers(lead))
-            sentence = sentence[lead.end() :].lstrip()
-        if not re.search(r"\w", sentence):
-            continue
-        sources = tuple(n for marker in _MARKER.finditer(sentence) for n in _numbers(marker))
-        pieces.append((_EMPHASIS.sub(r"\2", _MARKER.sub("", sentence)).strip(), sources))
+    text, markers = _take_markers(bullet)
+    spans = [span for span in split_sentences(text) if any(map(str.isalnum, text[slice(*span)]))]
+    if not spans:
+        return []
+    cited: list[list[int]] = [[] for _ in spans]
+    starts = [start for start, _ in spans]
+    for position, numbers in markers:
+        # A marker after the stop stands where the next sentence begins, and belongs to the one that it follows.
+        cited[max(0, bisect_left(starts, position) - 1)].extend(numbers)
     claims: list[DraftClaim] = []
     following: tuple[int, ...] = ()
-    for text, sources in reversed(pieces):
-        following = tuple(dict.fromkeys(sources)) or following
-        claims.append(DraftClaim(number, text, following))
+    for (start, end), numbers in zip(reversed(spans), reversed(cited), strict=True):
+        following = tuple(dict.fromkeys(numbers)) or following
+        claims.append(DraftClaim(number, _without_emphasis(text[start:end]), following))
     return claims[::-1]
 
 
-def _numbers(marker: re.Match[str]) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", marker[1] or marker[2]))
+def _take_markers(bullet: str) -> tuple[str, list[tuple[int, list[int]]]]:
+    """The text without its markers, and for each the place where it stood with its numbers."""
+    patterns = [_MARKER, _RAISED]
+    if not _MARKER.search(bullet):
+        patterns.append(_ROUND)
+    found = sorted((match for pattern in patterns for match in pattern.finditer(bullet)), key=lambda m: m.start())
+    pieces: list[str] = []
+    markers: list[tuple[int, list[int]]] = []
+    length = end = 0
+    span_open = False
+    for match in found:
+        if match.start() < end:
+            continue
+        piece = bullet[end : match.start()]
+        # "[1]Next" needs a space where the marker was; "end [1]." does not.
+        if pieces and piece[:1].isalnum():
+            piece = f" {piece}"
+        pieces.append(piece)
+        length += len(piece)
+        numbers = _numbers(match[0])
+        if span_open and not piece and markers:
+            numbers = _through(markers[-1][1][-1:], numbers)
+        span_open = match[0].rstrip()[-1:] in "-–—"
+        markers.append((length, numbers))
+        end = match.end()
+    rest = bullet[end:]
+    pieces.append(f" {rest}" if pieces and rest[:1].isalnum() else rest)
+    return "".join(pieces), markers
+
+
+def _numbers(marker: str) -> list[int]:
+    """The numbers of one marker, ranges written out."""
+    marker = marker.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
+    marker = marker.partition("†")[0]
+    found: list[int] = []
+    end = 0
+    for match in _RANGE.finditer(marker):
+        found += map(int, re.findall(r"\d+", marker[end : match.start()]))
+        found += _through([int(match[1])], [int(match[2])])
+        end = match.end()
+    return found + [int(n) for n in re.findall(r"\d+", marker[end:])]
+
+
+def _through(first: list[int], last: list[int]) -> list[int]:
+    """1 and 4 as 1, 2, 3, 4; what is no plausible range stays as it is."""
+    if first and last and first[0] < last[0] <= first[0] + _LONGEST_RANGE:
+        return [*range(first[0], last[0]), *last]
+    return first + last
+
+
+def _without_emphasis(text: str) -> str:
+    return _EMPHASIS.sub(lambda match: match[2] or match[3] or match[4], text).strip().rstrip(" ,;")

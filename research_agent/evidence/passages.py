@@ -11,35 +11,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from research_agent.evidence.sentences import split_sentences, trim
 from research_agent.state import Passage
 from research_agent.text import content_words
+
+__all__ = ["PASSAGE_CHARS", "choose_passages", "rank_passages", "split_passages", "split_sentences"]
 
 PASSAGE_CHARS = 500
 _K1, _B = 1.2, 0.75
 _BLANK = re.compile(r"\n\s*\n")
-# A sentence ends at . ! ? … before white space, or right after a full-width stop; closing quotes belong to it.
-# A line end is an end only before a blank line, a list item, a heading or a table row: text may be wrapped.
-_SENTENCE_END = re.compile(
-    r"(?:[.!?…]+[\"'”’»)\]]*(?=\s))|(?:[。！？｡]+[」』”’）]*)|\n(?=[ \t]*(?:\n|[-*+•#|>]|\d{1,3}[.)][ \t]))"
-)
-# Not ends: initials, "e.g.", "Dr.", "No. 5" — the word before the stop decides.
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:[A-Za-z]|e\.g|i\.e|etc|cf|vs|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Jr|Sr|al|Inc|Ltd|Co|approx|ca|bzw|z\.B|u\.a))\.$",
-)
-
-
-def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """Spans of the sentences of ``text[start:end]``, trimmed of white space."""
-    end = len(text) if end is None else end
-    spans: list[tuple[int, int]] = []
-    begin = start
-    for match in _SENTENCE_END.finditer(text, start, end):
-        if match[0] == "." and _ABBREVIATION.search(text, max(begin, match.end() - 12), match.end()):
-            continue
-        spans.append((begin, match.end()))
-        begin = match.end()
-    spans.append((begin, end))
-    return [span for span in (_trim(text, *span) for span in spans) if span[0] < span[1]]
+_LONGEST = 2  # times the size, for a passage that is one sentence
+_CUT_LOOK = 80  # a sentence longer than a passage is cut at white space this near
 
 
 def split_passages(text: str, size: int = PASSAGE_CHARS) -> list[Passage]:
@@ -73,7 +55,8 @@ def choose_passages(text: str, query: str, budget: int, seen: Sequence[tuple[int
     Passages whose span is in `seen` are left out. The first passage stands in where nothing matches: the
     start of a document says what it is about.
     """
-    fresh = [passage for passage in split_passages(text) if (passage["start"], passage["end"]) not in set(seen)]
+    known = set(seen)
+    fresh = [passage for passage in split_passages(text) if (passage["start"], passage["end"]) not in known]
     ranked = rank_passages(fresh, query)
     chosen: list[Passage] = []
     for score, passage in ranked if any(score for score, _ in ranked) else [(1.0, p) for p in fresh]:
@@ -121,22 +104,23 @@ def _cut_paragraph(text: str, begin: int, end: int, size: int) -> Iterator[tuple
             continue
         if pending:
             yield pending
-        while stop - start > size:
-            yield (start, start + size)
-            start += size
-        pending = (start, stop)
+        while stop - start > _LONGEST * size:  # a whole sentence is worth a long passage
+            cut = _cut_point(text, start, start + size)
+            yield trim(text, start, cut)
+            start = cut
+        pending = trim(text, start, stop)
     if pending and pending[0] < pending[1]:
         yield pending
 
 
+def _cut_point(text: str, start: int, end: int) -> int:
+    """The last white space before `end`, if it is near; else `end`."""
+    for position in range(end, max(start + 1, end - _CUT_LOOK), -1):
+        if text[position].isspace():
+            return position
+    return end
+
+
 def _nonempty(text: str, start: int, end: int) -> tuple[int, int] | None:
-    span = _trim(text, start, end)
+    span = trim(text, start, end)
     return span if span[0] < span[1] else None
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end

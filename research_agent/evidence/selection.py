@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from research_agent.evidence.passages import split_sentences
@@ -26,6 +26,7 @@ _ON_TOPIC = (
     0.5  # of the topic's words more than this share must occur at all: else the evidence is about something else
 )
 _MIN_SHARE = 0.2  # of the weight of these words one sentence must have so much
+_MIN_OF_BEST = 0.3  # and of what the best sentence has: one common word of the topic is met by chance
 _SAME = 0.6  # overlap from which two sentences say the same
 _MARKUP = re.compile(r"^\s*(?:[#|>*+•-]|\d+[.)]\s|```)|[|{}<>]|https?://|\]\(|[\[【]")
 _PROSE_END = re.compile(r"[.!?。！？][\"'”’»」』)]*$")
@@ -59,13 +60,18 @@ def select_sentences(
     weights = {word: math.log(1 + len(candidates) / frequency[word]) for word in asked if frequency[word]}
     if len(weights) <= _ON_TOPIC * len(asked):
         return []
-    bar = _MIN_SHARE * sum(weights.values())
-    candidates = [s for s in candidates if sum(weights.get(word, 0.0) for word in sorted(s.words)) >= bar]
+    hits = [sum(weights.get(word, 0.0) for word in sorted(sentence.words)) for sentence in candidates]
+    bar = max(_MIN_SHARE * sum(weights.values()), _MIN_OF_BEST * max(hits))
+    candidates = [sentence for sentence, hit in zip(candidates, hits, strict=True) if hit >= bar]
+    standing = _standing(candidates, weights)
     chosen: list[Sentence] = []
     used: Counter[int] = Counter()
     while candidates and len(chosen) < count and weights:
         total = sum(weights.values())
-        gains = [_gain(sentence, weights, total, chosen, used[sentence.source]) for sentence in candidates]
+        gains = [
+            _gain(sentence, weights, total, chosen, used[sentence.source]) * standing[sentence.source]
+            for sentence in candidates
+        ]
         best = max(range(len(candidates)), key=gains.__getitem__)  # the first of equals: ledger order
         if gains[best] <= 0:
             break
@@ -84,6 +90,21 @@ def _gain(sentence: Sentence, weights: dict[str, float], total: float, chosen: l
     repetition = max((_overlap(sentence, other) for other in chosen), default=0.0)
     relevance = hit / total / (1 + abs(math.log(len(sentence.words) / 14)) / 2)  # around 14 content words reads best
     return (relevance - _REPETITION * repetition * relevance) / (1 + 0.35 * used)
+
+
+def _standing(candidates: Sequence[Sentence], weights: Mapping[str, float]) -> dict[int, float]:
+    """How much each source is about the topic, 0.2 to 1: by the topic's words in what it has to offer.
+
+    A single sentence can meet a word by chance; a page that comes back to it is about it.
+    """
+    sums: dict[int, list[float]] = {}
+    for sentence in candidates:
+        hit = sum(weight for word, weight in weights.items() if word in sentence.words)
+        sums.setdefault(sentence.source, []).append(hit)
+    # Each page is measured by its three best sentences: long pages must not lose by what else they say.
+    best = {source: sum(sorted(hits)[-3:]) / 3 for source, hits in sums.items()}
+    most = max(best.values(), default=1.0) or 1.0
+    return {source: 0.2 + 0.8 * (value / most) ** 2 for source, value in best.items()}
 
 
 def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]], *, latin: bool) -> list[Sentence]:

@@ -6,55 +6,55 @@ import re
 from itertools import groupby
 
 from research_agent.evidence.brief import Brief, Source
-from research_agent.limits import STOP_REASONS
+from research_agent.export.facts import about, notes, one_line, safe_url, title
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>])")
+# Only what could begin markup, an entity or a tag: a brief is read in terminals too.
+_SPECIAL = re.compile(r"[\\`*\[\]]|(?<!\w)_|_(?!\w)|<(?=[\w/!?])|~(?=~)|(?<=~)~|&(?=#?\w{1,32};)")
+_LINE_START = re.compile(r"^(\d{1,9})([.)])|^([-+=#>|])")
+_BARE_LINK = re.compile(r"\b(https?|ftp)://|\bwww\.", re.IGNORECASE)
 
 
 def to_markdown(brief: Brief) -> str:
     """The brief for people. Without evidence there is no brief, only that sentence."""
-    parts = [f"# {_plain(brief.topic)}", _status(brief)]
+    parts = [f"# {_plain(brief.topic)}"]
+    if said := notes(brief):
+        parts.append(f"*{_plain(' '.join(said))}*")
     if brief.claims:
-        parts.append(
-            "\n".join(
-                "- " + " ".join(f"{_no_tags(claim['text'])} {_markers(claim['sources'])}" for claim in bullet)
-                for _, bullet in groupby(brief.claims, key=lambda claim: claim["bullet"])
-            )
-        )
+        parts.append("\n".join(_bullets(brief)))
     if brief.not_established:
         parts.append("## Not established\n\n" + "\n".join(f"- {_plain(line)}" for line in brief.not_established))
     if brief.sources:
-        parts.append("## Sources\n\n" + "\n".join(_source_line(source) for source in brief.sources))
-    return "\n\n".join(part for part in parts if part) + "\n"
+        parts.append("## Sources\n\n" + "\n".join(_source(source) for source in brief.sources))
+    return "\n\n".join(parts) + "\n"
 
 
-def _status(brief: Brief) -> str:
-    reason = STOP_REASONS.get(brief.stop_reason, brief.stop_reason)
-    notes = []
-    if brief.outcome == "no_evidence":
-        read = f"{brief.sources_read} source{'' if brief.sources_read == 1 else 's'} read"
-        notes.append(f"No evidence was found for this topic ({read}), so there is no brief.")
-    elif brief.outcome == "partial":
-        notes.append(f"Partial: {reason}.")
-    if brief.claims and brief.writer != brief.model:
-        notes.append("The model could not write; these sentences were chosen from the sources by program.")
-    return f"*{' '.join(notes)}*" if notes else ""
+def _bullets(brief: Brief) -> list[str]:
+    return [
+        "- " + " ".join(f"{_plain(claim['text'])} {_markers(claim['sources'])}" for claim in bullet)
+        for _, bullet in groupby(brief.claims, key=lambda claim: claim["bullet"])
+    ]
 
 
-def _source_line(source: Source) -> str:
-    about = ", ".join(part for part in (source.author, source.site, source.published) if part)
-    title = _plain(source.title) or "Untitled"
-    return f"{source.number}. {title}{f' ({_plain(about)})' if about else ''}  \n   <{source.url}>"
+def _source(source: Source) -> str:
+    said = about(source)
+    # Byte for byte between angle brackets; an address that could close them is shown as code.
+    url = f"<{source.url}>" if safe_url(source.url) and not set("<>") & set(source.url) else _code(source.url)
+    return f"{source.number}. {_plain(title(source))}{f' ({_plain(said)})' if said else ''}  \n   {url}"
 
 
 def _markers(numbers: list[int]) -> str:
     return "".join(f"[{number}]" for number in numbers)
 
 
+def _code(text: str) -> str:
+    """Inline code that `text` cannot end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {one_line(text)} {fence}" if longest else f"`{one_line(text)}`"
+
+
 def _plain(text: str) -> str:
-    """Titles come from pages: one line, and nothing in them is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-
-
-def _no_tags(text: str) -> str:
-    return text.replace("<", "\\<")
+    """Titles and claims come from pages and models: one line, and nothing in them is markup or a link."""
+    escaped = _SPECIAL.sub(r"\\\g<0>", one_line(text))
+    escaped = _LINE_START.sub(lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}", escaped)
+    return _BARE_LINK.sub(lambda m: m[0].replace(":", "\\:").replace(".", "\\."), escaped)

@@ -129,16 +129,16 @@ def check_claims(drafts: Sequence[DraftClaim], ledger: Sequence[Citation]) -> li
 def _check(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
     unknown = [number for number in draft.sources if not 1 <= number <= len(ledger)]
     if has_url(draft.text):
-        verdict = Verdict(False, "it writes an address itself", 0.0)
+        verdict = Verdict("not", "it writes an address itself", 0.0)
     elif unknown:
-        verdict = Verdict(False, f"there is no source [{unknown[0]}]", 0.0)
+        verdict = Verdict("not", f"there is no source [{unknown[0]}]", 0.0)
     else:
         verdict = check_support(draft.text, [(number, ledger[number - 1]["passages"]) for number in draft.sources])
     return Claim(
         bullet=draft.bullet,
         text=draft.text,
         sources=list(draft.sources),
-        verdict="supported" if verdict.supported else "unsupported",
+        verdict=verdict.level,
         reason=verdict.reason,
         score=verdict.score,
         quote=verdict.quote,
