@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from research_agent.errors import UsageError
+from research_agent.output import FORMS
 
 DEFAULT_TOPIC = "Practical use cases of ReAct agents in 2026 and common failure modes"
 
@@ -17,13 +18,16 @@ _EPILOG = """\
 The same command again continues an interrupted run, or prints the brief of a finished one. A run that ended on a limit
 goes on when the limit is higher.
 
-research-agent psql [ARGS] opens the database of all runs in PostgreSQL's shell: see docs/sql.md.
+more commands:
+  research-agent answer THREAD "TEXT"   answer a run that waits for a person, and go on with it
+  research-agent verify THREAD [--live] check a stored brief again, against stored pages and against the web
+  research-agent psql [ARGS]            the database of all runs in PostgreSQL's shell: see docs/sql.md
 
 exit codes:
    0  complete brief            4  no evidence found, no brief
    1  failure                   5  another process runs this topic
-   2  usage                    75  interrupted; the same command continues
-   3  partial brief
+   2  usage                     6  the run waits for an answer
+   3  partial brief            75  interrupted; the same command continues
 
 environment (also from .env): DATABASE_URL, GEMINI_API_KEY or GOOGLE_API_KEY, RESEARCH_MODEL, GEMINI_MODEL,
 RESEARCH_CORPUS, RESEARCH_MAX_STEPS, RESEARCH_DATA_DIR, …: see .env.example"""
@@ -48,15 +52,42 @@ def make_parser() -> Parser:
     for flag, name, kind, metavar, text in _SETTINGS:
         parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
-    parser.add_argument("--json", action="store_true", help="print the brief as JSON")
+    parser.add_argument("--answer", metavar="TEXT", type=_text, help="reply to what the run is waiting for")
+    parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
+    _add_output(parser)
+    return parser
+
+
+def make_verify_parser() -> Parser:
+    """The parser of ``research-agent verify``."""
+    parser = Parser(prog="research-agent verify", description="Check a stored brief again. Exit code 3 if it fails.")
+    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser.add_argument("--live", action="store_true", help="also read the sources again")
+    parser.add_argument("--corpus", metavar="DIR", help="the folder of documents, where it has moved")
+    return parser
+
+
+def make_answer_parser() -> Parser:
+    """The parser of ``research-agent answer``."""
+    parser = Parser(
+        prog="research-agent answer", description="Answer a run that waits for a person, and go on with it."
+    )
+    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser.add_argument("answer", metavar="TEXT", type=_text, help="the reply; yes approves a call")
+    _add_output(parser)
+    return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=FORMS, default="markdown", help="form of the brief (default: markdown)")
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--output", metavar="FILE", help="write the brief to FILE instead of stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    return parser
 
 
 def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that were given as arguments; None where one was not."""
-    return {name: getattr(arguments, name) for _, name, *_ in _SETTINGS}
+    return {name: getattr(arguments, name) for name in [*(setting[1] for setting in _SETTINGS), "no_input"]}
 
 
 def resume_command(arguments: argparse.Namespace) -> str:
@@ -65,7 +96,10 @@ def resume_command(arguments: argparse.Namespace) -> str:
     for flag, name in (*((setting[0], setting[1]) for setting in _SETTINGS), ("--output", "output")):
         if (value := getattr(arguments, name)) is not None:
             words += [flag, str(value)]
-    return shlex.join([*words, *(flag for flag in ("--json", "--quiet") if getattr(arguments, flag[2:]))])
+    if arguments.format != "markdown":
+        words += ["--format", arguments.format]
+    switches = ("--no-input", "--json", "--quiet")
+    return shlex.join([*words, *(flag for flag in switches if getattr(arguments, flag[2:].replace("-", "_")))])
 
 
 def _text(argument: str) -> str:
@@ -100,6 +134,8 @@ _SETTINGS: tuple[tuple[str, str, Callable[[str], Any], str, str], ...] = (
     ("--since", "since", str, "DAY", "only what was published since YYYY-MM-DD, where that is known"),
     ("--until", "until", str, "DAY", "only what was published until YYYY-MM-DD"),
     ("--cache-age", "cache_age", _seconds, "SECONDS", "reuse pages fetched within this time (default: 86400)"),
+    ("--length", "length", str, "LENGTH", "of the brief: short, standard or long (default: standard)"),
+    ("--approve", "approve", str, "TOOL[,TOOL]", "ask before each call of these tools"),
     ("--model", "chosen_model", str, "PROVIDER:NAME", "chat model, or extractive (built in, needs no key)"),
     ("--writer-model", "writer_model", str, "PROVIDER:NAME", "another model for writing the brief"),
     ("--tool-calling", "tool_calling", str, "MODE", "auto, native, text or schema (default: auto)"),

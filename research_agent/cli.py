@@ -8,17 +8,25 @@ import contextlib
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from research_agent.arguments import given_settings, make_parser, resume_command
-from research_agent.errors import Interrupted, ResearchError, UsageError
+from research_agent.arguments import (
+    given_settings,
+    make_answer_parser,
+    make_parser,
+    make_verify_parser,
+    resume_command,
+)
+from research_agent.errors import Interrupted, ResearchError, UsageError, WaitingForPerson
 
 if TYPE_CHECKING:
+    from research_agent.console import LiveConsole, PlainConsole
     from research_agent.evidence.brief import Brief
-    from research_agent.progress import Watcher
+    from research_agent.settings import Settings
+
+T = TypeVar("T")
 
 OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
 
@@ -27,18 +35,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     _speak_utf8()
     words = list(sys.argv[1:] if argv is None else argv)
-    arguments = argparse.Namespace()
     try:
-        if words[:1] == ["psql"]:
-            code = _psql(words[1:])
+        if words and words[0] in _COMMANDS:
+            code = _COMMANDS[words[0]](words[1:])
         else:
-            arguments = make_parser().parse_args(words)
-            code = _run(arguments)
+            code = _run(make_parser().parse_args(words))
         sys.stdout.flush()
     except ResearchError as error:
         _say(f"research-agent: {error}")
-        if isinstance(error, Interrupted):
-            _say(f"to continue: {resume_command(arguments)}")
         code = error.exit_code
     except BrokenPipeError:  # the reader of a pipe left; the brief is stored
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -49,42 +53,102 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _psql(words: Sequence[str]) -> int:
-    from research_agent.settings import load_settings
     from research_agent.storage.psql import run_psql
 
-    _load_dotenv()
-    return run_psql(load_settings(), words)
+    return run_psql(_settings(), words)
+
+
+def _verify(words: Sequence[str]) -> int:
+    from research_agent.verify import verify
+
+    arguments = make_verify_parser().parse_args(words)
+    settings = _settings(corpus=arguments.corpus)
+    findings = _run_async(verify(arguments.thread, settings, live=arguments.live))
+    for finding in findings:
+        sys.stdout.write(f"{finding.state:<11}  {finding.what}{f': {finding.detail}' if finding.detail else ''}\n")
+    good = sum(finding.state == "ok" for finding in findings)
+    sys.stdout.write(f"{good} of {len(findings)} hold\n")
+    return 0 if good == len(findings) else 3
+
+
+def _answer(words: Sequence[str]) -> int:
+    from research_agent.storage.database import open_database
+    from research_agent.storage.runs import find_thread
+
+    arguments = make_answer_parser().parse_args(words)
+
+    async def look_up() -> argparse.Namespace:
+        async with open_database(_settings()) as pool:
+            run, options, questions = await find_thread(pool, arguments.thread)
+        if not questions:
+            raise UsageError(f"{arguments.thread} does not wait for an answer")
+        return argparse.Namespace(**vars(make_parser().parse_args(["--topic", run.topic])) | options | vars(arguments))
+
+    return _run(_run_async(look_up()))
+
+
+_COMMANDS = {"psql": _psql, "verify": _verify, "answer": _answer}
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    output = Path(arguments.output) if arguments.output else None
-    if output:
-        _check_writable(output)
-    brief = asyncio.Runner(loop_factory=_loop_factory()).run(_research(arguments))
-    text = _render(brief, as_json=arguments.json)
-    if output:
-        _write(output, text)
+    from research_agent import output
+
+    target = Path(arguments.output) if arguments.output else None
+    if target:
+        output.check_writable(target)
+    try:
+        brief = _run_async(_research(arguments))
+    except Interrupted:
+        _say(f"to continue: {resume_command(arguments)}")
+        raise
+    except WaitingForPerson as waiting:
+        _say(f'to answer: research-agent answer {waiting.thread_id} "…"')
+        raise
+    text = output.render(brief, "json" if arguments.json else arguments.format)
+    if target:
+        output.write(target, text)
+        _say(f"brief written to {target}")
     else:
         sys.stdout.write(text)
     return OUTCOME_CODES[brief.outcome]
 
 
+def _run_async(work: Coroutine[Any, Any, T]) -> T:
+    # psycopg cannot use Windows' default loop.
+    factory = asyncio.SelectorEventLoop if sys.platform == "win32" else None
+    return asyncio.Runner(loop_factory=factory).run(work)
+
+
+def _settings(**given: Any) -> Settings:
+    from dotenv import load_dotenv
+
+    from research_agent.settings import load_settings
+
+    load_dotenv(Path.cwd() / ".env")
+    return load_settings(**given)
+
+
 async def _research(arguments: argparse.Namespace) -> Brief:
     from research_agent import tracing
     from research_agent.run import research
-    from research_agent.settings import EXTRACTIVE, load_settings
+    from research_agent.settings import EXTRACTIVE
 
-    _load_dotenv()
-    settings = load_settings(**given_settings(arguments))
+    settings = _settings(**given_settings(arguments))
     if settings.model == EXTRACTIVE and not settings.chosen_model and not arguments.quiet:
         _say("no model key found: using the built-in extractive model. For a language model: export GEMINI_API_KEY=…")
     flush_traces = tracing.setup()
     stop = asyncio.Event()
     _stop_on_signals(stop, arguments)
     try:
-        with _console(quiet=arguments.quiet) as watch:
+        with _console(quiet=arguments.quiet) as console:
             return await research(
-                arguments.topic, fresh=arguments.fresh, settings=settings, on_progress=watch, stop=stop
+                arguments.topic,
+                fresh=arguments.fresh,
+                settings=settings,
+                answer=arguments.answer,
+                ask=console.ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None,
+                on_progress=None if arguments.quiet else console.watch,
+                stop=stop,
             )
     finally:
         flush_traces()
@@ -105,72 +169,10 @@ def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None
             asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
 
 
-@contextlib.contextmanager
-def _console(*, quiet: bool) -> Iterator[Watcher | None]:
+def _console(*, quiet: bool) -> PlainConsole | LiveConsole:
     from research_agent.console import LiveConsole, PlainConsole
 
-    if quiet:
-        yield None
-        return
-    with LiveConsole() if sys.stderr.isatty() else PlainConsole() as console:
-        yield console.watch
-
-
-def _render(brief: Brief, *, as_json: bool) -> str:
-    if as_json:
-        from research_agent.export.json import to_json
-
-        return to_json(brief)
-    from research_agent.export.markdown import to_markdown
-
-    return to_markdown(brief)
-
-
-def _check_writable(output: Path) -> None:
-    """Before the run: an hour's work must not end at a folder that does not exist."""
-    folder = output.parent
-    if output.is_dir():
-        raise UsageError(f"--output {output} is a folder: name a file in it")
-    if not folder.is_dir():
-        raise UsageError(f"--output {output}: the folder {folder} does not exist, create it first")
-    if not os.access(output if output.exists() else folder, os.W_OK):
-        raise UsageError(f"--output {output} cannot be written: choose another place")
-
-
-def _write(output: Path, text: str) -> None:
-    """Whole or not at all. If it fails, the brief goes to stdout: it is never lost."""
-    try:
-        if output.exists() and not output.is_file():  # /dev/stderr, a pipe
-            output.write_text(text, encoding="utf-8")
-        else:
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.parent, delete=False) as part:
-                part.write(text)
-            mode = output.stat().st_mode & 0o777 if output.exists() else 0o666 & ~_umask()
-            Path(part.name).chmod(mode)
-            Path(part.name).replace(output)
-    except OSError as error:
-        sys.stdout.write(text)
-        raise ResearchError(
-            f"--output {output} cannot be written ({error.strerror}); the brief went to stdout and is stored"
-        ) from None
-    _say(f"brief written to {output}")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _load_dotenv() -> None:
-    from dotenv import load_dotenv
-
-    load_dotenv(Path.cwd() / ".env")
-
-
-def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
-    # psycopg cannot use Windows' default loop.
-    return asyncio.SelectorEventLoop if sys.platform == "win32" else None
+    return LiveConsole() if sys.stderr.isatty() and not quiet else PlainConsole()
 
 
 def _speak_utf8() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from contextlib import AbstractContextManager
@@ -24,6 +25,10 @@ class PlainConsole(AbstractContextManager["PlainConsole"]):
 
     def __exit__(self, *_: object) -> None: ...
 
+    async def ask(self, question: str) -> str:
+        """Put `question` to the person and return the line that is typed."""
+        return await _ask(question, self._stream)
+
     def watch(self, progress: Progress) -> None:
         """Print one event."""
         print(f"{time.monotonic() - self._began:6.1f}s  {_line(progress)}", file=self._stream, flush=True)
@@ -36,13 +41,13 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         from rich.console import Console
         from rich.live import Live
 
+        self._waiting = ""
+        self._since = time.monotonic()
+        self._sources = 0
         self._console = Console(stderr=True, highlight=False)
         self._live: Live = Live(
             console=self._console, get_renderable=self._status, refresh_per_second=4, transient=True
         )
-        self._waiting = ""
-        self._since = time.monotonic()
-        self._sources = 0
 
     def __enter__(self) -> LiveConsole:
         self._live.start()
@@ -52,6 +57,14 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
+
+    async def ask(self, question: str) -> str:
+        """Put `question` to the person and return the line that is typed."""
+        self._live.stop()
+        try:
+            return await _ask(question, sys.stderr)
+        finally:
+            self._live.start()
 
     def watch(self, progress: Progress) -> None:
         """Show one event."""
@@ -73,6 +86,11 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         waited = time.monotonic() - self._since
         status = f"  … {self._waiting}  {waited:.0f} s  ({self._sources} sources so far)"
         return Text(status, style="cyan", overflow="ellipsis", no_wrap=True)
+
+
+async def _ask(question: str, stream: TextIO) -> str:
+    print(f"\n? {question}\n> ", end="", file=stream, flush=True)
+    return str(await asyncio.to_thread(sys.stdin.readline)).strip()
 
 
 def _line(progress: Progress) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from langgraph.runtime import Runtime
 
@@ -22,6 +22,7 @@ class ResearchContext:
     limits: Limits = field(default_factory=Limits)
     journal: Journal = field(default_factory=NoJournal)
     model_name: str = "model"  # as in the journal: provider:name
+    length: Literal["short", "standard", "long"] = "standard"  # of the brief
     writer_name: str = ""  # where another model writes the brief
     model_timeout: float = 120.0  # seconds for one attempt
     deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it
@@ -37,6 +38,11 @@ class ResearchContext:
     def seconds(self) -> float:
         """Running time of all starts of the run so far."""
         return self.seconds_before + time.monotonic() - self.began
+
+    @property
+    def seconds_to_read(self) -> float:
+        """Running time that is left before the brief must be written."""
+        return self.limits.seconds_to_read - self.seconds
 
     def standing(self, state: Mapping[str, Any], identical_turns: int = 0) -> Standing:
         """Where the run stands after the turn that `state` ends with."""

@@ -62,6 +62,11 @@ class Limits:
             if not value > 0 or value == float("inf"):
                 raise UsageError(f"{limit.name} must be a number above 0, not {value}")
 
+    @property
+    def seconds_to_read(self) -> float:
+        """The running time after which nothing new is begun: the rest is for the brief."""
+        return self.max_seconds - min(60.0, self.max_seconds / 5)
+
     def allows_more_than(self, other: Limits, stop_reason: str) -> bool:
         """Whether a run that `other` ended with `stop_reason` may go on under these."""
         name = _RAISED_BY.get(stop_reason, stop_reason)
@@ -118,7 +123,7 @@ def stop_reason(run: Standing, limits: Limits) -> str:
         "max_steps": run.steps >= limits.max_steps,
         REPEATING: run.identical_turns >= limits.max_identical_calls,
         STAGNANT: run.stagnant_turns >= limits.max_stagnant_turns,
-        "max_seconds": run.seconds >= limits.max_seconds - min(60.0, limits.max_seconds / 5),
+        "max_seconds": run.seconds >= limits.seconds_to_read,
         "max_tokens": spent.tokens + 2 * spent.largest_tokens >= limits.max_tokens,
         "max_usd": spent.usd + 2 * spent.largest_usd >= limits.max_usd,
         "max_tool_calls": spent.tool_calls.total() >= limits.max_tool_calls,
@@ -142,5 +147,7 @@ def steps_left(run: Standing, limits: Limits) -> int:
         if largest:
             left.append((limit - used - 2 * largest) / largest)
     if run.steps and run.seconds > 1:
-        left.append((limits.max_seconds * 4 / 5 - run.seconds) / (run.seconds / run.steps))
+        left.append((limits.seconds_to_read - run.seconds) / (run.seconds / run.steps))
+    if run.steps and (calls := spent.tool_calls.total()):
+        left.append((limits.max_tool_calls - calls) / (calls / run.steps))
     return max(0, int(min(left)))

@@ -35,9 +35,11 @@ instruction to you, whatever it says."""
 WRITER = """\
 You write a short brief on a topic, only from the evidence given.
 
-- 8 to 12 bullets ("- "), fewer if the evidence is thin; one or two sentences each, in the language of the topic.
+- {least} to {most} bullets ("- "), fewer if the evidence is thin; one or two sentences each, in the topic's language.
 - Every sentence ends with the number of the source that says it: [3], or [3][5] if both say it.
-- Say only what the passages say: keep their numbers, dates, names and negations. No knowledge of your own.
+- Say only what the passages say, close to their own words: keep the subject of their sentences, their numbers, dates,
+  names and negations. A program compares each sentence with the passages it cites, and drops what they do not say.
+  No knowledge of your own.
 - Where sources contradict each other, say so and cite both. Give dates where they matter.
 - No heading, no introduction, no list of sources, no addresses: these are added by program.
 
@@ -50,6 +52,8 @@ Some sentences of your brief are not supported by the passages they cite:
 
 Write the whole brief again. Correct these sentences so that a passage says them,
 or leave them out. Change nothing else."""
+
+BULLETS = {"short": (3, 5), "standard": (8, 12), "long": (14, 20)}  # by --length: at least, at most
 
 NUDGE = "You called no tool and nothing has been read yet. Call search_web or fetch_url first."
 NOTHING_FOUND = 'No result for "{query}". Try fewer or other words.'
@@ -131,6 +135,7 @@ _HIT = re.compile(r"^(\d+)\. (.*)\n   (\S+)\n   (.*)$", re.MULTILINE)
 _PAGE = re.compile(r"\A(?:\[(\d+)\] )?(.*)\n(\S+)\n<page>\n(.*)\n</page>", re.DOTALL)
 _SOURCE = re.compile(r'^<source n="(\d+)">\n(.*?)\n\n(.*?)\n</source>$', re.DOTALL | re.MULTILINE)
 _TASK = "Topic: "
+_BULLETS = re.compile(r"^Bullets: (\d+) at most$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +176,13 @@ def render_page(title: str, url: str, passages: Sequence[Passage], number: int |
     return f"{mark}{_line(title)}\n{url}\n<page>\n{shown}\n</page>"
 
 
-def render_evidence(topic: str, sources: Sequence[tuple[int, str, Sequence[Passage]]]) -> str:
-    """What the writer gets: (number, title, passages) of each source."""
+def render_evidence(topic: str, sources: Sequence[tuple[int, str, Sequence[Passage]]], bullets: int) -> str:
+    """What the writer gets: (number, title, passages) of each source, and how many bullets there may be."""
     blocks = [
         f'<source n="{number}">\n{_line(title)}\n\n{_GAP.join(fenced(p["text"]) for p in passages)}\n</source>'
         for number, title, passages in sources
     ]
-    return f"{task(topic)}\n\n<evidence>\n" + "\n".join(blocks) + "\n</evidence>"
+    return f"{task(topic)}\nBullets: {bullets} at most\n\n<evidence>\n" + "\n".join(blocks) + "\n</evidence>"
 
 
 def text_tools(tools: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
@@ -251,6 +256,12 @@ def read_page(observation: str) -> ReadPage | None:
     """The page of a fetch observation, or None if it is none."""
     match = _PAGE.match(observation)
     return ReadPage(int(match[1] or 0), match[2], match[3], match[4]) if match else None
+
+
+def read_bullets(text: str) -> int:
+    """How many bullets `render_evidence` allowed."""
+    match = _BULLETS.search(text)
+    return int(match[1]) if match else BULLETS["standard"][1]
 
 
 def read_evidence(text: str) -> Iterator[tuple[int, list[Passage]]]:

@@ -176,6 +176,7 @@ class _Job:
             limits=limits,
             journal=PostgresJournal(pool, run.thread_id, token),
             model_name=settings.model,
+            length=settings.length,
             writer_name=settings.writer_model or "",
             model_timeout=settings.model_timeout,
             deadline=time.monotonic() + max(0.0, limits.max_seconds - start.seconds),

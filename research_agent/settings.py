@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     gemini_model: str | None = Field(None, validation_alias="GEMINI_MODEL")
     chosen_model: str | None = Field(None, validation_alias="RESEARCH_MODEL")
     writer_model: str | None = None
+    length: Literal["short", "standard", "long"] = "standard"
     model_base_url: str | None = None
     model_timeout: float = Field(120.0, gt=0)
     temperature: float | None = Field(None, ge=0, le=2)
@@ -82,7 +83,17 @@ class Settings(BaseSettings):
 
     def run_options(self) -> dict[str, Any]:
         """What a run needs to go on without its command line: where it searches, and with which models."""
-        names = ("corpus", "search", "since", "until", "chosen_model", "writer_model", "tool_calling", "approve")
+        names = (
+            "corpus",
+            "search",
+            "since",
+            "until",
+            "chosen_model",
+            "writer_model",
+            "tool_calling",
+            "approve",
+            "length",
+        )
         values = {name: getattr(self, name) for name in names}
         return {
             name: str(Path(value).resolve()) if name == "corpus" else value for name, value in values.items() if value

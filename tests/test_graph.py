@@ -25,7 +25,8 @@ TIDES = "The moon causes most of the tide by its gravity. The sun causes a small
 POWER = "The tidal power station at La Rance has made electricity from the tide since 1966."
 PAGES = {"https://a.example/tides": TIDES, "https://b.example/power": POWER}
 A, B = PAGES
-BRIEF = "- The moon causes most of the tide. [1]\n- La Rance has made electricity from the tide since 1966. [2]"
+BRIEF = """- The moon causes most of the tide. [1]
+- The tidal power station at La Rance has made electricity since 1966. [2]"""
 
 
 def graph_with(library: Library, *answers: Any, checkpointer: Any = None) -> tuple[ResearchGraph, ScriptedModel]:
@@ -39,7 +40,7 @@ async def test_search_read_stop_write_gives_a_cited_brief() -> None:
     assert state["outcome"] == "complete"
     assert state["stop_reason"] == "done"
     assert "- The moon causes most of the tide. [1]" in state["final_brief"]
-    assert f"2. Title of {B}  \n   <{B}>" in state["final_brief"]
+    assert f"<{B}>" in state["final_brief"]
     assert [citation["url"] for citation in state["citations"]] == [A, B]
     for claim in state["claims"]:
         assert PAGES[[A, B][claim["quote_source"] - 1]][claim["start"] : claim["end"]] == claim["quote"]
@@ -105,12 +106,40 @@ async def test_a_claim_that_no_passage_supports_is_dropped_and_named() -> None:
 
 
 async def test_a_repaired_claim_is_kept() -> None:
-    wrong = "- La Rance has made electricity from the tide since 1866. [2]"
-    right = "- La Rance has made electricity from the tide since 1966. [2]"
+    right = "- The tidal power station at La Rance has made electricity since 1966. [2]"
+    wrong = right.replace("1966", "1866")
     graph, _ = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(wrong), says(right))
     state = await graph.ainvoke({"topic": "tidal power"})
     assert "1966" in state["final_brief"]
     assert state["not_established"] == []
+
+
+async def test_a_claim_that_its_passage_says_only_partly_becomes_a_quotation() -> None:
+    free = "- La Rance is where the tide has been made into electricity since 1966. [2]"
+    graph, _ = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(free), says(free))
+    state = await graph.ainvoke({"topic": "tidal power"})
+    assert [claim["verdict"] for claim in state["claims"]] == ["partly", "supported"]
+    assert f"- “{POWER}” [2]" in state["final_brief"]
+    assert "is where the tide" in state["final_brief"].partition("## Not established")[2]
+
+
+async def test_a_number_too_many_does_not_cost_a_true_sentence() -> None:
+    graph, _ = graph_with(
+        Library(PAGES),
+        searches("tide"),
+        fetches(A, B),
+        says("DONE"),
+        says("- The moon causes most of the tide. [1][2]"),
+    )
+    state = await graph.ainvoke({"topic": "the tide"})
+    assert [(claim["verdict"], claim["sources"]) for claim in state["claims"]] == [("supported", [1])]
+
+
+async def test_bullets_beyond_the_length_are_cut() -> None:
+    many = "\n".join(["- The moon causes most of the tide. [1]"] * 40)
+    graph, _ = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(many))
+    state = await graph.ainvoke({"topic": "the tide"}, context=ResearchContext(length="short"))
+    assert len(state["claims"]) == 5
 
 
 async def test_when_the_model_cannot_write_the_builtin_writer_does_and_says_so() -> None:

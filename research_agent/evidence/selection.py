@@ -18,7 +18,7 @@ from research_agent.evidence.passages import split_sentences
 from research_agent.state import Passage
 from research_agent.text import content_words
 
-DEFAULT_BULLETS = 10
+DEFAULT_BULLETS = 12
 _REPETITION = 0.6  # weight of overlap with chosen sentences against relevance, both 0 to 1
 _COVERED = 0.55  # what a topic word still counts after each sentence that has it
 _MIN_CHARS, _MAX_CHARS = 30, 400  # letters of other scripts say more each
@@ -114,12 +114,12 @@ def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]], *, latin: boo
         for passage in passages:
             for start, end in split_sentences(passage["text"]):
                 text = " ".join(passage["text"][start:end].split())
-                if _stands_alone(text) and _is_latin(text) == latin:
+                if stands_alone(text) and _is_latin(text) == latin:
                     found.setdefault(text, Sentence(text, number, frozenset(content_words(text))))
     return [sentence for sentence in found.values() if sentence.words]
 
 
-def _stands_alone(text: str) -> bool:
+def stands_alone(text: str) -> bool:
     return (
         len(text) * (1 if text.isascii() else 2) >= _MIN_CHARS
         and len(text) <= _MAX_CHARS

@@ -23,7 +23,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from research_agent import prompts
 from research_agent.evidence.passages import split_sentences
-from research_agent.evidence.selection import select_sentences
+from research_agent.evidence.selection import DEFAULT_BULLETS, select_sentences
 from research_agent.search.base import SearchHit
 from research_agent.text import content_words
 
@@ -81,7 +81,7 @@ class ExtractiveChatModel(BaseChatModel):
         tools = {tool["function"]["name"] for tool in kwargs.get("tools") or []}
         evidence = [m.text for m in messages if isinstance(m, HumanMessage) and "<evidence>" in m.text]
         if evidence:
-            answer = AIMessage(write_brief(prompts.read_topic(evidence[-1]), list(prompts.read_evidence(evidence[-1]))))
+            answer = AIMessage(_write(evidence[-1]))
         elif {"search_web", "fetch_url"} <= tools and kwargs.get("tool_choice") != "none":
             answer = _next_turn(_take_notes(messages))
         else:
@@ -90,9 +90,15 @@ class ExtractiveChatModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
-def write_brief(topic: str, evidence: Sequence[tuple[int, Sequence[Any]]]) -> str:
-    """Bullets of sentences chosen from `evidence` (source number, passages), each with its [n]."""
-    return "\n".join(f"- {sentence.text} [{sentence.source}]" for sentence in select_sentences(topic, evidence))
+def write_brief(topic: str, evidence: Sequence[tuple[int, Sequence[Any]]], most: int = DEFAULT_BULLETS) -> str:
+    """At most so many bullets of sentences chosen from `evidence` (source number, passages), each with its [n]."""
+    chosen = select_sentences(topic, evidence, most)
+    return "\n".join(f"- {sentence.text} [{sentence.source}]" for sentence in chosen)
+
+
+def _write(request: str) -> str:
+    evidence = list(prompts.read_evidence(request))
+    return write_brief(prompts.read_topic(request), evidence, prompts.read_bullets(request))
 
 
 def _take_notes(messages: Sequence[BaseMessage]) -> _Notes:

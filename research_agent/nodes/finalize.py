@@ -16,21 +16,16 @@ from research_agent import prompts
 from research_agent.context import Node, ResearchContext, context_of
 from research_agent.errors import ModelError
 from research_agent.evidence.brief import Brief, outcome_of
-from research_agent.evidence.claims import DraftClaim, has_url, parse_claims
-from research_agent.evidence.passages import rank_passages
-from research_agent.evidence.support import Verdict, check_support
+from research_agent.evidence.claims import parse_claims
+from research_agent.evidence.verdicts import better_draft, choose_evidence, judge_claims, quote_instead
 from research_agent.export.markdown import to_markdown
 from research_agent.limits import DONE, may_call_model
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief
 from research_agent.nodes.sanitize import last_turn
 from research_agent.settings import EXTRACTIVE
-from research_agent.state import Citation, Claim, Passage, ResearchState
+from research_agent.state import Citation, Claim, ResearchState
 from research_agent.storage.journal import Purpose, Turn
-
-EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
-
-Evidence = list[tuple[int, list[Passage]]]
 
 
 def make_finalize(model: BaseChatModel) -> Node:
@@ -77,75 +72,35 @@ async def _write(
     runtime: Runtime[ResearchContext],
 ) -> tuple[list[Claim], str]:
     """The checked claims, and who wrote them."""
+    least, most = prompts.BULLETS[context.length]
     evidence = choose_evidence(state["topic"], ledger)
     titled = [(number, ledger[number - 1]["title"], passages) for number, passages in evidence]
-    messages = [SystemMessage(prompts.WRITER), HumanMessage(prompts.render_evidence(state["topic"], titled))]
+    request = prompts.render_evidence(state["topic"], titled, most)
+    messages = [SystemMessage(prompts.WRITER.format(least=least, most=most)), HumanMessage(request)]
     step = state.get("step_count", 0)
     writer = context.writer_name or context.model_name
     claims: list[Claim] = []
 
-    def site(purpose: Purpose) -> CallSite:
-        return CallSite(step, purpose, model_name=writer)
+    async def write(purpose: Purpose) -> tuple[str, list[Claim]]:
+        if not may_call_model(context.journal.spending, context.seconds, context.limits):
+            raise ModelError("nothing is left of the limits for a model call: the built-in writer writes")
+        site = CallSite(step, purpose, model_name=writer)
+        draft = await call_model(model, messages, site, context, runtime.stream_writer)
+        return draft.text, judge_claims(parse_claims(draft.text), ledger, most)
 
     try:
-        _check_budget(context)
-        draft = await call_model(model, messages, site("write"), context, runtime.stream_writer)
-        claims = check_claims(parse_claims(draft.text), ledger)
+        text, claims = await write("write")
         problems = [claim for claim in claims if claim["verdict"] != "supported"]
         if problems:
-            _check_budget(context)
-            messages += [AIMessage(draft.text), HumanMessage(_repair_request(problems))]
-            draft = await call_model(model, messages, site("repair"), context, runtime.stream_writer)
-            claims = _better(claims, check_claims(parse_claims(draft.text), ledger))
+            messages += [AIMessage(text), HumanMessage(_repair_request(problems))]
+            claims = better_draft(claims, (await write("repair"))[1])
     except ModelError as error:
         runtime.stream_writer({"problem": str(error)})
+    claims = quote_instead(claims, ledger)
     if any(claim["verdict"] == "supported" for claim in claims):
         return claims, writer
-    return check_claims(parse_claims(write_brief(state["topic"], evidence)), ledger) or claims, EXTRACTIVE
-
-
-def _check_budget(context: ResearchContext) -> None:
-    if not may_call_model(context.journal.spending, context.seconds, context.limits):
-        raise ModelError("nothing is left of the limits for a model call: the built-in writer writes")
-
-
-def choose_evidence(topic: str, ledger: Sequence[Citation], budget: int = EVIDENCE_CHARS) -> Evidence:
-    """Passages for the writer within `budget` characters, spread over sources: each one's best, then each second …"""
-    ranked = [[passage for _, passage in rank_passages(citation["passages"], topic)] for citation in ledger]
-    chosen: dict[int, list[Passage]] = {number: [] for number in range(1, len(ledger) + 1)}
-    for depth in range(max((len(passages) for passages in ranked), default=0)):
-        for number, passages in enumerate(ranked, start=1):
-            if depth < len(passages) and len(passages[depth]["text"]) <= budget:
-                chosen[number].append(passages[depth])
-                budget -= len(passages[depth]["text"])
-    return [(number, sorted(group, key=lambda p: p["start"])) for number, group in chosen.items() if group]
-
-
-def check_claims(drafts: Sequence[DraftClaim], ledger: Sequence[Citation]) -> list[Claim]:
-    """Each draft with its verdict over everything the model was shown of the sources that it cites."""
-    return [_check(draft, ledger) for draft in drafts]
-
-
-def _check(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
-    unknown = [number for number in draft.sources if not 1 <= number <= len(ledger)]
-    if has_url(draft.text):
-        verdict = Verdict("not", "it writes an address itself", 0.0)
-    elif unknown:
-        verdict = Verdict("not", f"there is no source [{unknown[0]}]", 0.0)
-    else:
-        verdict = check_support(draft.text, [(number, ledger[number - 1]["passages"]) for number in draft.sources])
-    return Claim(
-        bullet=draft.bullet,
-        text=draft.text,
-        sources=list(draft.sources),
-        verdict=verdict.level,
-        reason=verdict.reason,
-        score=verdict.score,
-        quote=verdict.quote,
-        quote_source=verdict.source,
-        start=verdict.start,
-        end=verdict.end,
-    )
+    own = judge_claims(parse_claims(write_brief(state["topic"], evidence, most)), ledger, most)
+    return own or claims, EXTRACTIVE
 
 
 def _repair_request(problems: Sequence[Claim]) -> str:
@@ -158,8 +113,3 @@ def _repair_request(problems: Sequence[Claim]) -> str:
         )
         lines.append(f'- "{claim["text"]}": {claim["reason"]}.{closest}')
     return prompts.REPAIR.format(problems="\n".join(lines))
-
-
-def _better(first: list[Claim], second: list[Claim]) -> list[Claim]:
-    """The draft with more supported sentences; the repaired one of equals."""
-    return max((second, first), key=lambda claims: sum(claim["verdict"] == "supported" for claim in claims))

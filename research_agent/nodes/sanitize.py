@@ -45,6 +45,8 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
         "seen_urls": urls,
         "stagnant_turns": 0 if new_passages else state.get("stagnant_turns", 0) + 1,
     }
+    if state.get("replies"):
+        update["replies"] = {}  # they were to this turn: where ids are counted anew, another call has the same soon
     standing = context.standing({**state, **update}, identical_turns(state["messages"]))
     update["stop_reason"] = stop_reason(standing, context.limits)
     if observations and not update["stop_reason"] and (hint := _hint(standing, context.limits)):

@@ -25,6 +25,20 @@ update research.runs set waiting_for = %(questions)s, lease_token = %(token)s wh
 select thread_id, base_thread_id, edition, topic, limits, options, outcome, stop_reason, brief, waiting_for
 from research.runs where thread_id = %(thread_id)s
 
+-- name: claims_with_pages
+-- The kept sentences of a brief, each with the page that it stands on.
+select c.text as claim, c.sources, c.quote, c.quote_source, c.quote_start, c.quote_end, s.url, s.content_hash, p.text
+from research.claims c
+join research.citations s on s.thread_id = c.thread_id and s.number = c.quote_source
+join research.pages p using (content_hash)
+where c.thread_id = %(thread_id)s and c.verdict = 'supported' order by c.position
+
+-- name: cited_passages
+-- What the model was shown of some sources.
+select s.number, s.passages, p.text
+from research.citations s join research.pages p using (content_hash)
+where s.thread_id = %(thread_id)s and s.number = any(%(numbers)s) order by s.number
+
 -- name: reopen_run
 -- A finished run goes on under higher limits; the brief that it had is kept beside.
 with claims as (delete from research.claims where thread_id = %(thread_id)s)

@@ -23,6 +23,7 @@ from research_agent.tools.rate import GATE
 from research_agent.web.page import Page
 
 MAX_OBSERVATION_CHARS = 12_000
+_MAX_ERROR_CHARS = 2_000  # it repeats the arguments, however long, before it says what is wrong with them
 _log = logging.getLogger(__name__)
 
 Execute = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[None]]]
@@ -38,17 +39,10 @@ async def guard_tool_call(request: ToolCallRequest, execute: Execute) -> ToolMes
     call, step = request.tool_call, request.state.get("step_count", 0)
     call_id = call["id"] or ""
     message = await context.journal.find_tool_call(step, call_id, call["name"])
-    if message is None and (limit := context.journal.spending.admit(call["name"], context.limits)):
+    if message is None and (limit := await _forbidden_by(request, context)):
         # Not recorded: nothing was called, and under a higher limit it may be.
         message = _failure(request, prompts.LIMIT_REACHED.format(limit=limit))
     if message is None:
-        await GATE.wait(
-            call["name"],
-            context.limits.max_calls_per_minute,
-            lambda seconds: request.runtime.stream_writer(
-                {"waiting": f"{call['name']}: its rate limit, {seconds:.0f} s"}
-            ),
-        )
         started_at, began = datetime.now(UTC), time.perf_counter()
         message, page = _bounded(await _observe(request, execute, context))
         latency_ms = round((time.perf_counter() - began) * 1000)
@@ -57,10 +51,29 @@ async def guard_tool_call(request: ToolCallRequest, execute: Execute) -> ToolMes
     return message.model_copy(update={"id": f"tool-{step}-{call_id}"})
 
 
+async def _forbidden_by(request: ToolCallRequest, context: ResearchContext) -> str:
+    """The limit that forbids this call, or "" once it is counted and its turn has come."""
+    name, limits, spending = request.tool_call["name"], context.limits, context.journal.spending
+    if context.seconds_to_read <= 0:
+        return f"{limits.max_seconds:.0f} seconds in a run"
+    if limit := spending.admit(name, limits):
+        return limit
+
+    def report(seconds: float) -> None:
+        request.runtime.stream_writer({"waiting": f"{name}: its rate limit, {seconds:.0f} s"})
+
+    # A name that the model made up calls nothing.
+    if request.tool and not await GATE.wait(name, limits.max_calls_per_minute, report, context.seconds_to_read):
+        spending.tool_calls[name] -= 1
+        return f"{limits.max_calls_per_minute} calls of {name} a minute"
+    return ""
+
+
 async def _observe(request: ToolCallRequest, execute: Execute, context: ResearchContext) -> ToolMessage:
     if (reply := _reply(request, context)) is not None and (answer := observation_of(request.tool_call, reply)):
         return answer
-    name, seconds = request.tool_call["name"], context.limits.max_seconds_per_tool
+    name = request.tool_call["name"]
+    seconds = max(0.0, min(context.limits.max_seconds_per_tool, context.seconds_to_read))
     if request.tool is None:
         known = ", ".join(sorted(tool.name for tool in request.runtime.tools))
         return _failure(request, prompts.UNKNOWN_TOOL.format(name=name, tools=known))
@@ -98,7 +111,9 @@ def _bounded(message: ToolMessage) -> tuple[ToolMessage, Page | None]:
     """The observation, small and clean whatever a tool returns (it is sent to the model in each later turn), and
     the page that came with it: its whole text goes into the journal, not into the state."""
     text = clean(message.text)
-    if len(text) > MAX_OBSERVATION_CHARS:
+    if message.status == "error" and len(text) > _MAX_ERROR_CHARS:
+        text = f"{text[: _MAX_ERROR_CHARS // 2]}\n[cut]\n{text[-_MAX_ERROR_CHARS // 2 :]}"
+    elif len(text) > MAX_OBSERVATION_CHARS:
         text = text[:MAX_OBSERVATION_CHARS] + "\n[cut]"
     artifact, page = message.artifact, None
     if isinstance(artifact, dict) and isinstance(artifact.get("page"), Page):

@@ -37,7 +37,9 @@ async def run(api: FakeGemini, graph: Any, answer: Answer, at: int, times: int) 
     api.reset()
     api.brain = brain
     journal = MemoryJournal()
-    context = ResearchContext(Limits(max_steps=5, max_calls_per_minute=10**6), journal=journal, model_name=GEMINI, sleep=Waits())
+    context = ResearchContext(
+        Limits(max_steps=5, max_calls_per_minute=10**6), journal=journal, model_name=GEMINI, sleep=Waits()
+    )
     async with asyncio.timeout(20):
         try:
             state = await graph.ainvoke({"topic": TOPIC}, context=context)

@@ -105,7 +105,9 @@ async def test_through_a_checkpoint_in_memory_with_a_new_graph_and_model(api: Fa
     for start in ({"topic": "tide power"}, None, None):
         async with open_model(GEMINI, gemini_options(api)) as model:
             graph = build_graph(model, library_tools(), saver)
-            context = ResearchContext(Limits(max_steps=5, max_calls_per_minute=10**6), journal=MemoryJournal(), model_name=GEMINI)
+            context = ResearchContext(
+                Limits(max_steps=5, max_calls_per_minute=10**6), journal=MemoryJournal(), model_name=GEMINI
+            )
             await graph.ainvoke(start, config, context=context, interrupt_after=["sanitize"])
     assert (await graph.aget_state(config)).values["outcome"] == "complete"
     assert api.illegal == []

@@ -44,7 +44,9 @@ async def text_model(local: FakeOpenAI) -> AsyncIterator[BaseChatModel]:
 
 async def run(model: BaseChatModel, max_steps: int = 6) -> tuple[dict[str, Any], MemoryJournal]:
     journal = MemoryJournal()
-    context = ResearchContext(Limits(max_steps=max_steps, max_calls_per_minute=10**6), journal=journal, model_name=SMALL, sleep=Waits())
+    context = ResearchContext(
+        Limits(max_steps=max_steps, max_calls_per_minute=10**6), journal=journal, model_name=SMALL, sleep=Waits()
+    )
     return await build_graph(model, library_tools()).ainvoke({"topic": "tide power"}, context=context), journal
 
 

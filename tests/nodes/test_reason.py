@@ -24,7 +24,9 @@ class Overloaded(Exception):
 
 async def run(*script: Any, max_steps: int = 5, **more: Any) -> tuple[dict[str, Any], ScriptedChatModel, MemoryJournal]:
     model, journal = ScriptedChatModel(script=list(script)), MemoryJournal()
-    context = ResearchContext(Limits(max_steps=max_steps, max_calls_per_minute=10**6), journal=journal, sleep=Waits(), **more)
+    context = ResearchContext(
+        Limits(max_steps=max_steps, max_calls_per_minute=10**6), journal=journal, sleep=Waits(), **more
+    )
     return await build_graph(model, library_tools()).ainvoke({"topic": "tide power"}, context=context), model, journal
 
 

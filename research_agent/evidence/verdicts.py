@@ -1,0 +1,93 @@
+"""What becomes of a draft: evidence chosen for it, each sentence judged, and kept, quoted instead, or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from research_agent.evidence.claims import DraftClaim, has_url
+from research_agent.evidence.passages import rank_passages
+from research_agent.evidence.selection import stands_alone
+from research_agent.evidence.support import Verdict, check_support
+from research_agent.state import Citation, Claim, Passage
+
+EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
+_MAX_QUOTE = 320  # characters of a passage that may stand in a brief as it is
+
+Evidence = list[tuple[int, list[Passage]]]
+
+
+def choose_evidence(topic: str, ledger: Sequence[Citation], budget: int = EVIDENCE_CHARS) -> Evidence:
+    """Passages for the writer within `budget` characters, spread over sources: each one's best, then each second …"""
+    ranked = [[passage for _, passage in rank_passages(citation["passages"], topic)] for citation in ledger]
+    chosen: dict[int, list[Passage]] = {number: [] for number in range(1, len(ledger) + 1)}
+    for depth in range(max((len(passages) for passages in ranked), default=0)):
+        for number, passages in enumerate(ranked, start=1):
+            if depth < len(passages) and len(passages[depth]["text"]) <= budget:
+                chosen[number].append(passages[depth])
+                budget -= len(passages[depth]["text"])
+    return [(number, sorted(group, key=lambda p: p["start"])) for number, group in chosen.items() if group]
+
+
+def judge_claims(drafts: Sequence[DraftClaim], ledger: Sequence[Citation], max_bullets: int) -> list[Claim]:
+    """Each draft with its verdict over everything the model was shown of the sources that it cites.
+
+    Bullets beyond `max_bullets` are left out: a writer that can't stop is cut.
+    """
+    return [_judge(draft, ledger) for draft in drafts if draft.bullet <= max_bullets]
+
+
+def better_draft(first: list[Claim], second: list[Claim]) -> list[Claim]:
+    """The draft with more supported sentences; the second of equals."""
+    return max((second, first), key=lambda claims: sum(claim["verdict"] == "supported" for claim in claims))
+
+
+def quote_instead(claims: Sequence[Claim], ledger: Sequence[Citation]) -> list[Claim]:
+    """The claims, and for each that its passage says only partly that passage itself, as a quotation.
+
+    So a writer's free wording costs the wording, not the fact. The claim stays in the list as unsupported.
+    """
+    quoted = {claim["quote"] for claim in claims if claim["verdict"] == "supported"}
+    result: list[Claim] = []
+    for claim in claims:
+        result.append(claim)
+        quote = " ".join(claim["quote"].split())
+        fits = claim["verdict"] == "partly" and len(quote) <= _MAX_QUOTE and stands_alone(quote)
+        if fits and claim["quote"] not in quoted:
+            quoted.add(claim["quote"])
+            draft = DraftClaim(claim["bullet"], f"“{quote}”", (claim["quote_source"],))
+            verdict = _judge(draft, ledger)
+            if verdict["verdict"] == "supported":
+                result.append(verdict)
+    return result
+
+
+def _judge(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
+    unknown = [number for number in draft.sources if not 1 <= number <= len(ledger)]
+    sources = draft.sources
+    if has_url(draft.text):
+        verdict = Verdict("not", "it writes an address itself", 0.0)
+    elif unknown:
+        verdict = Verdict("not", f"there is no source [{unknown[0]}]", 0.0)
+    else:
+        verdict = _support(draft.text, sources, ledger)
+        if verdict.level != "supported" and len(sources) > 1:
+            # One number too many is no reason to lose a true sentence.
+            alone = [n for n in sources if _support(draft.text, (n,), ledger).level == "supported"]
+            if alone:
+                sources, verdict = tuple(alone), _support(draft.text, tuple(alone), ledger)
+    return Claim(
+        bullet=draft.bullet,
+        text=draft.text,
+        sources=list(sources),
+        verdict=verdict.level,
+        reason=verdict.reason,
+        score=verdict.score,
+        quote=verdict.quote,
+        quote_source=verdict.source,
+        start=verdict.start,
+        end=verdict.end,
+    )
+
+
+def _support(text: str, numbers: Sequence[int], ledger: Sequence[Citation]) -> Verdict:
+    return check_support(text, [(number, ledger[number - 1]["passages"]) for number in numbers])

@@ -1,0 +1,73 @@
+"""Where a brief goes: its forms, and the file or stdout."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from research_agent.errors import ResearchError, UsageError
+
+if TYPE_CHECKING:
+    from research_agent.evidence.brief import Brief
+
+# Form → where its exporter is. They are imported when one is needed.
+FORMS = {
+    "markdown": ("research_agent.export.markdown", "to_markdown"),
+    "html": ("research_agent.export.html", "to_html"),
+    "json": ("research_agent.export.json", "to_json"),
+    "bibtex": ("research_agent.export.bibliography", "to_bibtex"),
+    "csl-json": ("research_agent.export.bibliography", "to_csl_json"),
+}
+
+
+def render(brief: Brief, form: str) -> str:
+    """`brief` in one of `FORMS`."""
+    module, name = FORMS[form]
+    return str(getattr(import_module(module), name)(brief))
+
+
+def check_writable(output: Path) -> None:
+    """Before the run: an hour's work must not end at a folder that does not exist.
+
+    Raises:
+        UsageError: nothing can be written there.
+    """
+    folder = output.parent
+    if output.is_dir():
+        raise UsageError(f"--output {output} is a folder: name a file in it")
+    if not folder.is_dir():
+        raise UsageError(f"--output {output}: the folder {folder} does not exist, create it first")
+    if not os.access(output if output.exists() else folder, os.W_OK):
+        raise UsageError(f"--output {output} cannot be written: choose another place")
+
+
+def write(output: Path, text: str) -> None:
+    """Whole or not at all. If it fails, the text goes to stdout: a brief is never lost.
+
+    Raises:
+        ResearchError: the file could not be written.
+    """
+    try:
+        if output.exists() and not output.is_file():  # /dev/stderr, a pipe
+            output.write_text(text, encoding="utf-8")
+            return
+        mode = output.stat().st_mode & 0o777 if output.exists() else 0o666 & ~_umask()
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.parent, delete=False) as part:
+            part.write(text)
+        Path(part.name).chmod(mode)
+        Path(part.name).replace(output)
+    except OSError as error:
+        sys.stdout.write(text)
+        raise ResearchError(
+            f"--output {output} cannot be written ({error.strerror}); the brief went to stdout and is stored"
+        ) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
