@@ -142,6 +142,7 @@ def test_on_a_terminal_the_question_is_asked_there(agent: Agent, model: FakeOpen
     os.write(person, b"ocean tides\n")
     assert process.stdout
     out = process.stdout.read().decode()
-    assert process.wait(timeout=40) == 0, seen.decode()
+    code = process.wait(timeout=40)
+    assert code == 0, (seen + os.read(person, 100_000)).decode()
     assert "locks" in out
     os.close(person)

@@ -149,6 +149,8 @@ class PostgresJournal:
     async def save_model_call(self, call: ModelCall) -> None:
         values = {**asdict(call), "response": Jsonb(call.response) if call.response else None}
         await self._fetch("save_model_call", **values)
+        # A node that a question interrupts runs again in the same process.
+        self._model_calls[call.step, call.purpose] = {"response": call.response, "attempt": call.attempt}
         self.spending.add_model_call(call.input_tokens + call.output_tokens, call.cost_usd or 0.0)
 
     async def find_tool_call(self, step: int, tool_call_id: str, tool: str) -> ToolMessage | None:

@@ -88,7 +88,7 @@ async def test_waiting_is_reported_and_done(gate: RateGate, clock: Clock) -> Non
 
 async def test_who_is_stopped_while_waiting_leaves_the_line() -> None:
     clock = Clock()
-    gate = RateGate(clock, asyncio.Event().wait)  # type: ignore[arg-type]
+    gate = RateGate(clock)
 
     async def stand() -> None:
         await gate.wait("search", 1, lambda seconds: None)
