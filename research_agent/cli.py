@@ -62,8 +62,8 @@ def _verify(words: Sequence[str]) -> int:
     from research_agent.verify import verify
 
     arguments = make_verify_parser().parse_args(words)
-    settings = _settings(corpus=arguments.corpus)
-    findings = _run_async(verify(arguments.thread, settings, live=arguments.live))
+    corpus = Path(arguments.corpus) if arguments.corpus else None
+    findings = _run_async(verify(arguments.thread, _settings(), live=arguments.live, corpus=corpus))
     for finding in findings:
         sys.stdout.write(f"{finding.state:<11}  {finding.what}{f': {finding.detail}' if finding.detail else ''}\n")
     good = sum(finding.state == "ok" for finding in findings)

@@ -40,10 +40,20 @@ class Citation(TypedDict):
     passages: list[Passage]
 
 
+class OtherQuote(TypedDict):
+    """What a further cited source says: ``text == stored[start:end]`` in the stored text of source `source`."""
+
+    source: int
+    start: int
+    end: int
+    text: str
+
+
 class Claim(TypedDict):
     """One sentence of the brief with what it stands on.
 
-    `start` and `end` are offsets of `quote` in the stored text of source `quote_source`.
+    `start` and `end` are offsets of `quote` in the stored text of source `quote_source`. `others` has one quote for
+    each further source that it cites.
     """
 
     bullet: int
@@ -56,6 +66,7 @@ class Claim(TypedDict):
     quote_source: int
     start: int
     end: int
+    others: list[OtherQuote]
 
 
 def _flat(writes: Sequence[Any]) -> list[Any]:

@@ -53,7 +53,7 @@ def test_every_option_and_exit_code_of_the_help_is_in_the_readme() -> None:
     assert options
     assert [option for option in sorted(options) if f"`{option}" not in README] == []
     codes = re.findall(r"(?<![\w-])(\d+)  (?=[a-z])", text[text.index("exit codes") :])
-    assert sorted(codes, key=int) == ["0", "1", "2", "3", "4", "5", "75"]
+    assert sorted(codes, key=int) == ["0", "1", "2", "3", "4", "5", "6", "75"]
     assert [code for code in codes if f"| {code} |" not in README] == []
 
 

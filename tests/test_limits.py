@@ -58,9 +58,7 @@ def standing(**at: Any) -> Standing:
         ("max_tool_calls", {"spending": spent(calls=39)}, {"spending": spent(calls=40)}),
     ],
 )
-def test_a_limit_stops_at_its_value_and_not_before(
-    reason: str, below: dict[str, Any], reached: dict[str, Any]
-) -> None:
+def test_a_limit_stops_at_its_value_and_not_before(reason: str, below: dict[str, Any], reached: dict[str, Any]) -> None:
     assert stop_reason(standing(**below), LIMITS) == ""
     assert stop_reason(standing(**reached), LIMITS) == reason
     assert reason in STOP_REASONS

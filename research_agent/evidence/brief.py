@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from research_agent.limits import DONE
-from research_agent.state import Claim
+from research_agent.state import Claim, OtherQuote
 
 Outcome = Literal["complete", "partial", "no_evidence", "failed"]
 
@@ -94,8 +94,7 @@ class Brief:
         return cls(
             **{
                 **data,
-                # jsonb keeps no order of keys; a stored brief is printed as it was the first time.
-                "claims": [{key: claim[key] for key in Claim.__annotations__} for claim in data["claims"]],
+                "claims": [_claim(claim) for claim in data["claims"]],
                 "sources": [Source(**source) for source in data["sources"]],
                 "usage": Usage(**data["usage"]),
             }
@@ -111,6 +110,13 @@ def outcome_of(stop_reason: str, *, has_claims: bool) -> Outcome:
     if not has_claims:
         return "no_evidence"
     return "complete" if stop_reason == DONE else "partial"
+
+
+def _claim(data: Mapping[str, Any]) -> Claim:
+    """The claim with its keys in order: jsonb keeps none, and a stored brief is printed as it was the first time."""
+    claim: dict[str, Any] = {key: data[key] for key in Claim.__annotations__}
+    claim["others"] = [{key: other[key] for key in OtherQuote.__annotations__} for other in data["others"]]
+    return cast(Claim, claim)
 
 
 def _source(number: int, citation: Mapping[str, Any]) -> Source:

@@ -8,9 +8,10 @@ from research_agent.evidence.claims import DraftClaim, has_url
 from research_agent.evidence.passages import rank_passages
 from research_agent.evidence.selection import stands_alone
 from research_agent.evidence.support import Verdict, check_support
-from research_agent.state import Citation, Claim, Passage
+from research_agent.state import Citation, Claim, OtherQuote, Passage
 
 EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
+SECOND_OPINION = "second opinion of "  # how the reason of a claim begins that a model judge lifted
 _MAX_QUOTE = 320  # characters of a passage that may stand in a brief as it is
 
 Evidence = list[tuple[int, list[Passage]]]
@@ -86,6 +87,7 @@ def _judge(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
         quote_source=verdict.source,
         start=verdict.start,
         end=verdict.end,
+        others=[OtherQuote(source=q.source, start=q.start, end=q.end, text=q.text) for q in verdict.others],
     )
 
 

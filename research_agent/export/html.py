@@ -14,7 +14,7 @@ from itertools import groupby
 from research_agent.evidence.brief import Brief, Source
 from research_agent.export.facts import about, day, notes, one_line, safe_url, title
 from research_agent.export.style import CSS
-from research_agent.state import Claim
+from research_agent.state import Claim, OtherQuote
 
 _PAGE = """<!doctype html>
 <html lang="{language}">
@@ -89,9 +89,16 @@ def _marker(position: int, claim: Claim, source: Source) -> str:
 
 
 def _quote(claim: Claim, source: Source) -> str:
-    if claim["quote_source"] != source.number or not claim["quote"]:
+    said = next((quote["text"] for quote in _quotes(claim) if quote["source"] == source.number), "")
+    if not said:
         return '<span class="quote none">Also cited for this sentence.</span>'
-    return f'<q class="quote" dir="auto">{_text(claim["quote"])}</q>'
+    return f'<q class="quote" dir="auto">{_text(said)}</q>'
+
+
+def _quotes(claim: Claim) -> list[OtherQuote]:
+    """All quotes that a sentence stands on."""
+    first = OtherQuote(source=claim["quote_source"], start=claim["start"], end=claim["end"], text=claim["quote"])
+    return [first, *claim["others"]]
 
 
 def _reference(source: Source) -> str:
@@ -127,13 +134,20 @@ def _passages(brief: Brief, sources: dict[int, Source]) -> str:
     if not quoted:
         return ""
     items = "".join(
-        f'<li dir="auto">{_unless_quoted(claim)}<blockquote>{_text(claim["quote"])}'
-        f'<cite><a href="#source-{claim["quote_source"]}">[{claim["quote_source"]}]</a> '
-        f"characters {claim['start']}–{claim['end']}</cite></blockquote></li>\n"
+        f'<li dir="auto">{_unless_quoted(claim)}'
+        + "".join(_blockquote(quote) for quote in _quotes(claim) if quote["source"] in sources)
+        + "</li>\n"
         for claim in quoted
     )
     head = "<summary>Every sentence with its passage</summary>"
     return f'<details class="passages">\n{head}\n<ol>\n{items}</ol>\n</details>\n'
+
+
+def _blockquote(quote: OtherQuote) -> str:
+    return (
+        f'<blockquote>{_text(quote["text"])}<cite><a href="#source-{quote["source"]}">[{quote["source"]}]</a> '
+        f"characters {quote['start']}–{quote['end']}</cite></blockquote>"
+    )
 
 
 def _unless_quoted(claim: Claim) -> str:

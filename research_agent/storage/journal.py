@@ -22,7 +22,7 @@ from research_agent.text import clean_json
 from research_agent.web.page import Page
 from research_agent.web.urls import canonical_url
 
-Purpose = Literal["reason", "write", "repair"]
+Purpose = Literal["reason", "write", "repair", "judge"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,17 +25,14 @@ update research.runs set waiting_for = %(questions)s, lease_token = %(token)s wh
 select thread_id, base_thread_id, edition, topic, limits, options, outcome, stop_reason, brief, waiting_for
 from research.runs where thread_id = %(thread_id)s
 
--- name: claims_with_pages
--- The kept sentences of a brief, each with the page that it stands on.
-select c.text as claim, c.sources, c.quote, c.quote_source, c.quote_start, c.quote_end, s.url, s.content_hash, p.text
-from research.claims c
-join research.citations s on s.thread_id = c.thread_id and s.number = c.quote_source
-join research.pages p using (content_hash)
-where c.thread_id = %(thread_id)s and c.verdict = 'supported' order by c.position
+-- name: kept_claims
+-- The kept sentences of a brief, as the brief has them.
+select bullet, text, sources, quote, quote_source, quote_start as "start", quote_end as "end", others
+from research.claims where thread_id = %(thread_id)s and verdict = 'supported' order by position
 
--- name: cited_passages
--- What the model was shown of some sources.
-select s.number, s.passages, p.text
+-- name: cited_pages
+-- Some sources of a run: what the model was shown of each, and the page.
+select s.number, s.url, s.content_hash, s.passages, p.text
 from research.citations s join research.pages p using (content_hash)
 where s.thread_id = %(thread_id)s and s.number = any(%(numbers)s) order by s.number
 
@@ -53,7 +50,8 @@ with claims as (
     insert into research.claims
     select %(thread_id)s, c.*, %(token)s
     from jsonb_to_recordset(%(claims)s) as c(position integer, bullet integer, text text, sources integer[],
-        verdict text, reason text, score real, quote text, quote_source integer, "start" integer, "end" integer)
+        verdict text, reason text, score real, quote text, quote_source integer, "start" integer, "end" integer,
+        others jsonb)
     on conflict (thread_id, position) do nothing)
 update research.runs
 set waiting_for = null, finished_at = %(finished_at)s, outcome = %(outcome)s, stop_reason = %(stop_reason)s, brief = %(brief)s, lease_token = %(token)s

@@ -26,7 +26,7 @@ HOSTILE = [
 def claim(text: str, *sources: int, bullet: int = 1, quote: str = "A quote.", start: int = 10) -> Claim:
     return Claim(
         bullet=bullet, text=text, sources=list(sources), verdict="supported", reason="", score=1.0,
-        quote=quote, quote_source=sources[0], start=start, end=start + len(quote),
+        quote=quote, quote_source=sources[0], start=start, end=start + len(quote), others=[],
     )  # fmt: skip
 
 

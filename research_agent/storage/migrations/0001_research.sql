@@ -54,7 +54,7 @@ comment on table research.steps is 'One row for each finished turn of the loop.'
 create table research.model_calls (
     thread_id        text not null references research.runs on delete cascade,
     step             integer not null,
-    purpose          text not null check (purpose in ('reason', 'write', 'repair')),
+    purpose          text not null check (purpose in ('reason', 'write', 'repair', 'judge')),
     attempt          integer not null,
     model            text not null,
     response         jsonb,             -- the message, null when the call failed
@@ -138,6 +138,7 @@ create table research.claims (
     quote_source integer not null,      -- 0 when nothing supports it
     quote_start  integer not null,      -- offsets into pages.text of that source
     quote_end    integer not null,
+    others       jsonb not null,        -- [{"source", "start", "end", "text"}]: a quote of each further cited source
     lease_token  bigint not null,
     primary key (thread_id, position)
 );
