@@ -43,7 +43,7 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
 
         self._waiting = ""
         self._since = time.monotonic()
-        self._sources = 0
+        self._sources, self._usd = 0, 0.0
         self._console = Console(stderr=True, highlight=False)
         self._live: Live = Live(
             console=self._console, get_renderable=self._status, refresh_per_second=4, transient=True
@@ -71,6 +71,7 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         from rich.text import Text
 
         self._sources = max(self._sources, progress.sources)
+        self._usd = max(self._usd, progress.usd)
         if progress.kind == "waiting":
             self._waiting, self._since = progress.text, time.monotonic()
         else:
@@ -84,7 +85,7 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         if not self._waiting:
             return Text("")
         waited = time.monotonic() - self._since
-        status = f"  … {self._waiting}  {waited:.0f} s  ({self._sources} sources so far)"
+        status = f"  … {self._waiting}  {waited:.0f} s  ({_so_far(self._sources, self._usd)} so far)"
         return Text(status, style="cyan", overflow="ellipsis", no_wrap=True)
 
 
@@ -96,10 +97,15 @@ async def _ask(question: str, stream: TextIO) -> str:
 def _line(progress: Progress) -> str:
     match progress.kind:
         case "step":
-            return f"step {progress.step:<2} {progress.node:<8}  {progress.text}  [{progress.sources} sources]"
+            so_far = _so_far(progress.sources, progress.usd)
+            return f"step {progress.step:<2} {progress.node:<8}  {progress.text}  [{so_far}]"
         case "waiting":
             return f"waiting for {progress.text}"
         case "problem":
             return f"! {progress.text}"
         case _:
             return progress.text
+
+
+def _so_far(sources: int, usd: float) -> str:
+    return f"{sources} source{'' if sources == 1 else 's'}{f', ${usd:.4f}' if usd else ''}"

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from langgraph.runtime import Runtime
 
 from research_agent.limits import Limits, Standing
+from research_agent.models.breaker import ModelBreaker
 from research_agent.state import ResearchState
 from research_agent.storage.journal import Journal, NoJournal
 
@@ -28,6 +29,7 @@ class ResearchContext:
     deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it
     max_prompt_tokens: int | None = 32_000  # estimated; above it older turns are compacted before they are sent
     ceiling_price: tuple[float, float] | None = None  # USD a million tokens in and out where no price is known
+    breaker: ModelBreaker = field(default_factory=ModelBreaker)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # waits between attempts; tests put none here
     approve: frozenset[str] = frozenset()  # tools whose calls a person must approve
     person: bool = True  # False: nobody can be asked, and what needs approval is refused

@@ -17,6 +17,7 @@ class Progress:
     step: int = 0
     node: str = ""
     sources: int = 0
+    usd: float = 0.0  # spent so far
 
 
 Watcher = Callable[[Progress], None]

@@ -165,6 +165,7 @@ class _Job:
     ) -> ThreadRunner:
         from research_agent.context import ResearchContext
         from research_agent.graph import build_graph
+        from research_agent.models.breaker import PROCESS_BREAKER
         from research_agent.models.load import prompt_limit
         from research_agent.storage.checkpoints import make_saver
         from research_agent.storage.journal import PostgresJournal
@@ -181,6 +182,7 @@ class _Job:
             model_timeout=settings.model_timeout,
             deadline=time.monotonic() + max(0.0, limits.max_seconds - start.seconds),
             max_prompt_tokens=prompt_limit(model, settings.max_prompt_tokens),
+            breaker=PROCESS_BREAKER,
             ceiling_price=settings.ceiling_price,
             approve=settings.approved_tools,
             person=not settings.no_input,
@@ -202,6 +204,10 @@ class _Job:
             usage=Usage(**await run_usage(pool, run)),
         )
         claims = state.get("claims", [])
+        used = brief.usage
+        cost = f", ${used.cost_usd:.4f}" if used.cost_usd else ""
+        text = f"{brief.outcome}: {used.model_calls} model calls, {used.tool_calls} tool calls{cost}"
+        self.watch(Progress("note", text))
         await finish_run(pool, run, token=token, finished_at=finished_at, brief=brief.to_dict(), claims=claims)
         return brief
 

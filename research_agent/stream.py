@@ -113,13 +113,14 @@ class ThreadRunner:
     def _report(self, part: Mapping[str, Any]) -> None:
         if part["type"] == "custom":
             for kind, text in part["data"].items():
-                self._watch(Progress(kind, text, self._step, "", self._sources))
+                self._watch(Progress(kind, text, self._step, "", self._sources, self._context.journal.spending.usd))
             return
         for node, update in part["data"].items():
             if isinstance(update, dict):
                 self._step = update.get("step_count", self._step)
                 self._sources += len(update.get("citations", []))
-                self._watch(Progress("step", describe_update(node, update), self._step, node, self._sources))
+                usd = self._context.journal.spending.usd
+                self._watch(Progress("step", describe_update(node, update), self._step, node, self._sources, usd))
                 for message in update.get("messages", []) if node == "tools" else []:
                     if message.status == "error":
                         self._watch(Progress("problem", message.text.split("\n", 1)[0], self._step))

@@ -86,6 +86,31 @@ def test_a_step_limit_gives_a_partial_brief_that_says_so(agent: Agent, corpus: P
     assert "*Partial: the step limit was reached.*" in result.stdout
 
 
+def test_a_higher_limit_lets_a_run_go_on_that_had_ended_on_it(agent: Agent, corpus: Path) -> None:
+    agent.module = "tests.support.driver"
+    command = ["--topic", TOPIC, "--corpus", str(corpus), "--json"]
+    first = agent.run(*command, "--max-steps", "2")
+    assert first.returncode == 3, first.stderr
+    ended = agent.seen()
+    same = agent.run(*command, "--max-steps", "2")
+    assert (same.returncode, same.stdout) == (3, first.stdout)
+    assert agent.seen() == ended, "the same limit changes nothing and costs nothing"
+
+    second = agent.run(*command, "--max-steps", "6")
+    assert second.returncode == 0, second.stderr
+    before, after = json.loads(first.stdout), json.loads(second.stdout)
+    assert after["thread_id"] == before["thread_id"]
+    assert after["steps"] > before["steps"] == 2
+    with psycopg.connect(agent.database_url) as connection:
+        [(earlier, starts)] = connection.execute("select earlier_briefs, starts from research.runs").fetchall()
+        repeated = connection.execute(
+            "select args from research.tool_calls group by args having count(*) > 1"
+        ).fetchall()
+    assert [brief["stop_reason"] for brief in earlier] == ["max_steps"]
+    assert starts == 2
+    assert repeated == []
+
+
 def test_output_writes_the_file_and_nothing_on_stdout(agent: Agent, corpus: Path) -> None:
     target = agent.home / "brief.md"
     result = agent.run("--topic", TOPIC, "--corpus", str(corpus), "--output", str(target))

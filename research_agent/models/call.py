@@ -64,15 +64,22 @@ async def call_model(
     if recorded:
         return recorded
     name = site.model_name or context.model_name
-    report({"waiting": f"{name} ({'writing' if site.purpose != 'reason' else 'thinking'})"})
     call = _Call(model, messages, site, context, name)
+    if seconds := context.breaker.seconds_left(name):
+        text = f"{name} is resting for {seconds:.0f} s, because its last calls failed"
+        await call.record(tried + 1, text)
+        raise ModelError(text, "server")
+    report({"waiting": f"{name} ({'writing' if site.purpose != 'reason' else 'thinking'})"})
     while True:
         tried += 1
         answer, failure = await call.attempt(tried)
         if answer:
+            context.breaker.answered(name)
             return answer
         wait = call.wait_before_next(failure)
         if wait is None:
+            if failure.kind in TRANSIENT:
+                context.breaker.failed(name)
             raise ModelError(f"{name} gave no usable answer: {failure.text}", failure.kind)
         report({"waiting": f"{name}, again{f' in {wait:.0f} s' if wait >= 1 else ''} ({failure.text})"})
         await context.sleep(wait)
@@ -126,6 +133,12 @@ class _Call:
         await self._context.journal.save_model_call(call)
         # Read back, so that a first run and a resumed one go on with the very same message.
         return (message_from_json(call.response) if call.response else None), failure or Failure("unknown", "")
+
+    async def record(self, number: int, error: str) -> None:
+        """Journal an attempt that was not made."""
+        site = self._site
+        call = ModelCall(site.step, site.purpose, number, self._name, datetime.now(UTC), 0, error=error)
+        await self._context.journal.save_model_call(call)
 
     def _judge(self, answer: AIMessage) -> Failure | None:
         kind = answers.classify(answer, self._site.tools)
