@@ -115,6 +115,7 @@ def last_turn(messages: Sequence[AnyMessage]) -> tuple[AIMessage, list[ToolMessa
 
 def _take_page(ledger: list[Citation], page: Citation, observation: ToolMessage) -> tuple[list[Citation], ToolMessage]:
     """The ledger with this page, and the observation with its [n]: only passages not shown before are in it."""
+    page = _as_known(page, ledger)
     known = next((entry for entry in ledger if entry["content_hash"] == page["content_hash"]), None)
     shown = {(p["start"], p["end"]) for p in known["passages"]} if known else set()
     fresh: list[Passage] = [p for p in page["passages"] if (p["start"], p["end"]) not in shown]
@@ -125,6 +126,16 @@ def _take_page(ledger: list[Citation], page: Citation, observation: ToolMessage)
     else:
         text = prompts.ALREADY_READ.format(number=number)
     return ledger, observation.model_copy(update={"content": text, "artifact": None})
+
+
+def _as_known(page: Citation, ledger: Sequence[Citation]) -> Citation:
+    """`page` as the source that said all of this before, if there is one: a clock in a footer makes a page another
+    text at each read, and a copy elsewhere is no second witness."""
+    said = {passage["text"] for passage in page["passages"]}
+    for entry in ledger:
+        if said and said <= {passage["text"] for passage in entry["passages"]}:
+            return {**page, "content_hash": entry["content_hash"], "passages": entry["passages"]}
+    return page
 
 
 def _passage_count(ledger: Sequence[Citation]) -> int:

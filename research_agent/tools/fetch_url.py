@@ -9,6 +9,7 @@ from langchain_core.tools import BaseTool, tool
 from research_agent import prompts
 from research_agent.errors import SourceError
 from research_agent.evidence.passages import choose_passages
+from research_agent.progress import short_address
 from research_agent.state import Citation, Passage
 from research_agent.text import clean
 from research_agent.tools.runtime import InjectedRuntime
@@ -43,7 +44,7 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
         url = url.strip()
         if not _was_offered(url, runtime.state):
             raise SourceError(prompts.NO_RESULT_YET)
-        runtime.stream_writer({"waiting": f"reading {url}"})
+        runtime.stream_writer({"waiting": f"reading {short_address(url)}"})
         page = await reader.read(url)
         topic = runtime.state["topic"]
         passages = choose_passages(page.text, f"{topic} {clean(focus)}", PASSAGE_BUDGET)
