@@ -2,7 +2,7 @@
 
 Both use the same saver settings on the same server. Each turn calls one tool whose observation is about 2 KB of
 text that does not compress. "bare" has plain reducers (as add_messages), "bare delta" the DeltaChannels that ours
-has, so that the journal's own share can be seen.
+has, so that the share of journal, lease, guard, limits and legal histories can be seen.
 
     python benchmarks/storage.py [--steps 10 50 100 200] [--repeat 3]
 """
@@ -28,8 +28,10 @@ from langgraph.channels import DeltaChannel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
+from pydantic import PrivateAttr
 
 from research_agent.context import ResearchContext
+from research_agent.evidence.passages import choose_passages
 from research_agent.graph import build_graph
 from research_agent.limits import Limits
 from research_agent.search.base import SearchHit
@@ -61,6 +63,7 @@ class FetchingModel(BaseChatModel):
     """Fetches another page in each turn and never stops."""
 
     searches_first: bool = False
+    _asked: int = PrivateAttr(0)
 
     @property
     def _llm_type(self) -> str:
@@ -72,7 +75,7 @@ class FetchingModel(BaseChatModel):
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kw: Any
     ) -> ChatResult:
-        number = sum(isinstance(message, AIMessage) for message in messages)
+        number, self._asked = self._asked, self._asked + 1  # not counted in messages: old turns are compacted
         call = {"name": "fetch_url", "args": {"url": f"http://x/{number}"}, "id": f"c{number}"}
         if number == 0 and self.searches_first:
             call = {"name": "search_web", "args": {"query": "pages"}, "id": "c0"}
@@ -93,10 +96,23 @@ class Endless:
         return Page(url, f"Page {number}", page_text(number))
 
 
+def limits_for(steps: int) -> Limits:
+    """None but the steps."""
+    many = 10**9
+    return Limits(
+        max_steps=steps,
+        max_tokens=many,
+        max_usd=many,
+        max_tool_calls=many,
+        max_calls_per_tool=many,
+        max_calls_per_minute=many,
+    )
+
+
 async def run_ours(pool: Pool, steps: int) -> str:
     topic = "pages of the benchmark"
     run = await new_run(pool, uuid.uuid4().hex)
-    limits = Limits(max_steps=steps, max_tool_calls=9999, max_calls_per_tool=9999, max_calls_per_minute=10**6)
+    limits = limits_for(steps)
     endless = Endless()
     graph = build_graph(
         FetchingModel(searches_first=True), [make_search_web(endless), make_fetch_url(endless)], make_saver(pool)
@@ -132,8 +148,9 @@ def bare_graph(pool: Pool, steps: int, *, delta: bool) -> Any:
     State: Any = TypedDict("State", fields | {"step_count": int}, total=False)  # type: ignore[misc]
 
     async def fetch_url(url: str) -> str:
-        """Fetch."""
-        return page_text(int(url.rsplit("/", 1)[1]))
+        """Fetch, and choose passages as ours does: reading is no overhead of the loop."""
+        text = page_text(int(url.rsplit("/", 1)[1]))
+        return "\n".join(passage["text"] for passage in choose_passages(text, "pages of the benchmark", 3000))
 
     async def identified(request: Any, execute: Any) -> Any:
         message = await execute(request)

@@ -12,6 +12,7 @@ DONE = "done"  # the model asked for nothing more
 STAGNANT = "stagnant"
 REPEATING = "repeating"
 MODEL_FAILED = "model_failed"
+SOURCES_FAILED = "sources_failed"  # every single search and page: the network, most likely
 
 STOP_REASONS = {
     DONE: "the model had what it needed",
@@ -22,6 +23,7 @@ STOP_REASONS = {
     "max_tokens": "the token limit was reached",
     "max_usd": "the spending limit was reached",
     "max_tool_calls": "the limit of tool calls was reached",
+    SOURCES_FAILED: "nothing could be searched or read, every attempt failed",
     MODEL_FAILED: "the model could not be reached or did not answer usably",
 }
 # The limit whose raising lets a run go on that ended for this reason.

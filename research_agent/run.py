@@ -109,6 +109,9 @@ class _Job:
 
         async with open_database(self.settings, lambda what: self.watch(Progress("waiting", what))) as pool:
             run = None if self.fresh else await find_run(pool, self.topic)
+            if run and run.outcome == "failed":
+                self.watch(Progress("note", f"{run.thread_id} failed to reach any source; this is a new edition"))
+                run = None
             if run and run.brief and not self._may_go_on(run):
                 self.watch(Progress("note", f"already finished as {run.thread_id}; --fresh starts a new edition"))
                 return Brief.from_dict(run.brief)

@@ -129,8 +129,16 @@ def test_a_search_that_finds_nothing_ends_without_a_brief(agent: Agent, web: Sea
     assert brief["claims"] == brief["sources"] == []
 
 
-def test_a_search_service_that_is_down_ends_without_a_brief_and_says_why(agent: Agent, web: SearchableWeb) -> None:
+def test_a_run_that_reached_no_source_is_failed_and_the_same_command_tries_again(
+    agent: Agent, web: SearchableWeb
+) -> None:
     web.web.route("/search", Answer(b"no", status=503))
     result = agent.run("--topic", TOPIC, "--search", "searxng", timeout=90)
-    assert result.returncode == 4
+    assert result.returncode == 1
     assert "searxng" in result.stderr.lower()
+    assert "Failed: nothing could be searched or read" in result.stdout
+    web.web.route("/search", web._search)
+    add_articles(web)
+    code, brief, stderr = run(agent)
+    assert code == 0, stderr
+    assert brief["edition"] == 2

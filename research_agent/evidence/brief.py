@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
-from research_agent.limits import DONE
+from research_agent.limits import DONE, SOURCES_FAILED
 from research_agent.state import Claim, OtherQuote
 
 Outcome = Literal["complete", "partial", "no_evidence", "failed"]
@@ -108,7 +108,7 @@ class Brief:
 def outcome_of(stop_reason: str, *, has_claims: bool) -> Outcome:
     """How a run ended: nothing supported is no brief, a limit makes it partial."""
     if not has_claims:
-        return "no_evidence"
+        return "failed" if stop_reason == SOURCES_FAILED else "no_evidence"
     return "complete" if stop_reason == DONE else "partial"
 
 

@@ -46,9 +46,10 @@ _FOOTNOTE = re.compile(
 _TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|){1,50}(?:\s*:?-{2,}:?\s*)?$")
 _ADDRESS = re.compile(
     r"\b(?:https?|ftps?|file|javascript|data):(?://)?[^\s\d]|\bwww\.[a-z0-9]|\bdoi(?:\.org/|:\s?)10\.|\b10\.\d{4,9}/[^\s]"
-    r"|\]\([^)\s]|\b[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,4}\.(?:com|org|net|edu|gov|io|info|de|fr|uk|eu|jp|cn|vn)/[^\s)]",
+    r"|://[^\s\d]|\]\([^)\s]|\b[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,4}\.(?:com|org|net|edu|gov|io|info|de|fr|uk|eu|jp|cn|vn)/[^\s)]",
     re.IGNORECASE,
 )
+_WHOLE_ADDRESS = re.compile(rf"(?:{_ADDRESS.pattern}|\bhttps?:/)\S*", re.IGNORECASE)
 _EMPHASIS = re.compile(
     r"(\*\*|__|~~|`{1,3})(?=\S)([^*_~`]{1,2000})\1|(?<![\w*])\*(?=\S)([^*\n]{1,2000})(?<=\S)\*(?![\w*])"
     r"|(?<!\w)_(?=\S)([^_\n]{1,2000})(?<=\S)_(?!\w)"
@@ -74,6 +75,11 @@ def parse_claims(brief: str) -> list[DraftClaim]:
 def has_url(text: str) -> bool:
     """Whether the sentence writes an address or DOI itself: only code may put addresses into a brief."""
     return bool(_ADDRESS.search(text))
+
+
+def without_addresses(text: str) -> str:
+    """`text` with each address in it named as one: a sentence that was dropped is shown, but leads nowhere."""
+    return _WHOLE_ADDRESS.sub("(address)", text)
 
 
 def _bullets(brief: str) -> list[str]:

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from research_agent import prompts
 from research_agent.context import Node, ResearchContext, context_of
 from research_agent.errors import ModelError
 from research_agent.evidence.brief import Brief, outcome_of
-from research_agent.evidence.claims import parse_claims
+from research_agent.evidence.claims import parse_claims, without_addresses
 from research_agent.evidence.verdicts import better_draft, choose_evidence, judge_claims, quote_instead
 from research_agent.export.markdown import to_markdown
-from research_agent.limits import DONE, may_call_model
+from research_agent.limits import DONE, SOURCES_FAILED, may_call_model
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief
 from research_agent.nodes.sanitize import last_turn
@@ -35,6 +35,8 @@ def make_finalize(model: BaseChatModel) -> Node:
         context = context_of(state, runtime)
         ledger = state.get("citations", [])
         reason = state.get("stop_reason") or DONE
+        if not ledger and _every_attempt_failed(state):
+            reason = SOURCES_FAILED
         claims, writer = await _write(state, ledger, model, context, runtime) if ledger else ([], "")
         kept = [claim for claim in claims if claim["verdict"] == "supported"]
         result: dict[str, Any] = {
@@ -42,7 +44,11 @@ def make_finalize(model: BaseChatModel) -> Node:
             "outcome": outcome_of(reason, has_claims=bool(kept)),
             "writer": writer,
             "claims": claims,
-            "not_established": [f"{c['text']} — {c['reason']}" for c in claims if c["verdict"] != "supported"],
+            "not_established": [
+                f"{without_addresses(claim['text'])} — {without_addresses(claim['reason'])}"
+                for claim in claims
+                if claim["verdict"] != "supported"
+            ],
         }
         answer, _ = last_turn(state.get("messages", []))
         # A turn that asked for tools has its row from sanitize already; this adds the one that stopped.
@@ -62,6 +68,16 @@ def make_finalize(model: BaseChatModel) -> Node:
         return {**result, "final_brief": to_markdown(brief)}
 
     return finalize
+
+
+def _every_attempt_failed(state: ResearchState) -> bool:
+    """Whether there were searches or pages, and not one of them worked: that says nothing about the topic."""
+    attempts = [
+        message
+        for message in state.get("messages", [])
+        if isinstance(message, ToolMessage) and message.name in ("search_web", "fetch_url")
+    ]
+    return bool(attempts) and all(message.status == "error" for message in attempts)
 
 
 async def _write(
