@@ -34,6 +34,7 @@ _QUERIES_AT_ONCE = 3
 # the title, it has words nothing read has. benchmarks/recall.py hardly moves when they are halved or doubled.
 _NAMED, _LINKED, _GAIN = 0.5, 1.0, 0.3
 _FACET = re.compile(r"\s+(?:and|or|vs\.?|versus|und|oder|y|et)\s+|[,;:?!/()]+\s*", re.IGNORECASE)
+_ACRONYM = 4  # letters: "SQL" or "URLs" as a query finds everything
 _NAME = re.compile(r"\b[^\W\d_a-z][\w’'-]*(?:[ ](?:of|the|de|von|van|la|and)?[ ]?[^\W\d_a-z][\w’'-]*)*")
 
 
@@ -171,7 +172,7 @@ def _mentioned_names(notes: _Notes) -> list[str]:
             sentence = page.text[start:end]
             shared = len(topic & set(content_words(sentence))) / max(1, len(topic))
             for match in _NAME.finditer(sentence):
-                if match.start() and (words := set(content_words(match[0]))) and not words <= about:
+                if match.start() and len(match[0]) > _ACRONYM and (words := set(content_words(match[0]))) and not words <= about:
                     scores[match[0]] = scores.get(match[0], 0.0) + shared
     return sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from research_agent.evidence.brief import Brief, Source
-from research_agent.state import Claim
+from research_agent.state import Claim, OtherQuote
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -23,10 +23,17 @@ HOSTILE = [
 ]
 
 
-def claim(text: str, *sources: int, bullet: int = 1, quote: str = "A quote.", start: int = 10) -> Claim:
+def claim(
+    text: str,
+    *sources: int,
+    bullet: int = 1,
+    quote: str = "A quote.",
+    start: int = 10,
+    others: list[OtherQuote] | None = None,
+) -> Claim:
     return Claim(
         bullet=bullet, text=text, sources=list(sources), verdict="supported", reason="", score=1.0,
-        quote=quote, quote_source=sources[0], start=start, end=start + len(quote), others=[],
+        quote=quote, quote_source=sources[0], start=start, end=start + len(quote), others=others or [],
     )  # fmt: skip
 
 

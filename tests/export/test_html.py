@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from research_agent.export.html import to_html
-from tests.export.briefs import HOSTILE, a_source, brief, hostile
+from research_agent.state import OtherQuote
+from tests.export.briefs import HOSTILE, a_source, brief, claim, hostile
 
 
 class Reader(HTMLParser):
@@ -35,6 +36,14 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open[-1:] not in (["style"], ["title"]):
             self.words += data
+
+
+def test_each_further_source_shows_its_own_quote() -> None:
+    other = OtherQuote(source=2, start=5, end=17, text="They do loop")
+    page = Reader(to_html(brief(claims=[claim("Agents loop.", 1, 2, quote="Agents do loop.", others=[other])])))
+    assert page.words.count("They do loop") == page.words.count("Agents do loop.") == 2
+    assert "characters 5–17" in page.words
+    assert "Also cited" not in page.words
 
 
 def test_each_number_opens_its_passage_with_a_link() -> None:
