@@ -15,6 +15,7 @@ from research_agent.limits import (
     DONE,
     MODEL_FAILED,
     REPEATING,
+    SOURCES_FAILED,
     STAGNANT,
     STOP_REASONS,
     Limits,
@@ -153,8 +154,8 @@ def test_only_raising_the_limit_that_stopped_it_lets_a_run_go_on(reason: str) ->
     assert not LIMITS.allows_more_than(LIMITS, reason)
 
 
-def test_a_run_that_was_done_or_whose_model_failed_has_no_limit_to_raise() -> None:
-    assert {DONE, MODEL_FAILED} == set(STOP_REASONS) - set(RAISED_BY)
+def test_a_run_that_was_done_or_that_failed_has_no_limit_to_raise() -> None:
+    assert {DONE, MODEL_FAILED, SOURCES_FAILED} == set(STOP_REASONS) - set(RAISED_BY)
 
 
 _COUNTS = st.integers(1, 60)

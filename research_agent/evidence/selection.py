@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from research_agent.evidence.instructions import orders_in
 from research_agent.evidence.passages import split_sentences
 from research_agent.state import Passage
 from research_agent.text import content_words
@@ -34,6 +35,13 @@ _PROSE_END = re.compile(r"[.!?。！？][\"'”’»」』)]*$")
 _LEANING = re.compile(
     r"^(?:this|that|these|those|it|its|they|them|their|he|she|his|her|such|here|there|however|but|and|so|then|thus|"
     r"therefore|otherwise|instead|also|both|another|the (?:same|latter|former))\b",
+    re.IGNORECASE,
+)
+# A request to somebody, the plainest form of prompt injection, states nothing.
+_REQUEST = re.compile(
+    r"^(?:please\s+)?(?:advise|analy[sz]e|brainstorm|compose|describe|draft|explain|forecast|generate|give|guide|help|list"
+    r"|outline|predict|provide|recommend|rewrite|share|show|suggest|summari[sz]e|teach|tell|translate|write)\s+"
+    r"(?!(?:is|are|was|were|has|have|had|may|can|of|in)\b)",
     re.IGNORECASE,
 )
 
@@ -111,8 +119,10 @@ def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]], *, latin: boo
     """Each different sentence that can stand alone, in the kind of script that the topic is written in."""
     found: dict[str, Sentence] = {}
     for number, passages in evidence:
-        for passage in passages:
+        for passage, orders in zip(passages, orders_in(passages), strict=True):
             for start, end in split_sentences(passage["text"]):
+                if any(start < last and first < end for first, last in orders):
+                    continue
                 text = " ".join(passage["text"][start:end].split())
                 if stands_alone(text) and _is_latin(text) == latin:
                     found.setdefault(text, Sentence(text, number, frozenset(content_words(text))))
@@ -127,6 +137,7 @@ def stands_alone(text: str) -> bool:
         and not text.endswith("?")
         and not _MARKUP.search(text)
         and not _LEANING.match(text)
+        and not _REQUEST.match(text)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from research_agent.evidence.claims import DraftClaim, has_url
+from research_agent.evidence.instructions import orders_in, speaks_to_model
 from research_agent.evidence.passages import rank_passages
 from research_agent.evidence.selection import stands_alone
 from research_agent.evidence.support import Verdict, check_support
@@ -12,6 +13,7 @@ from research_agent.state import Citation, Claim, OtherQuote, Passage
 
 EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
 SECOND_OPINION = "second opinion of "  # how the reason of a claim begins that a model judge lifted
+INSTRUCTION = "it repeats an instruction that a page gives to its reader"
 _MAX_QUOTE = 320  # characters of a passage that may stand in a brief as it is
 
 Evidence = list[tuple[int, list[Passage]]]
@@ -65,7 +67,9 @@ def quote_instead(claims: Sequence[Claim], ledger: Sequence[Citation]) -> list[C
 def _judge(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
     unknown = [number for number in draft.sources if not 1 <= number <= len(ledger)]
     sources = draft.sources
-    if has_url(draft.text):
+    if _repeats_instruction(draft.text, ledger):
+        verdict = Verdict("not", INSTRUCTION, 0.0)
+    elif has_url(draft.text):
         verdict = Verdict("not", "it writes an address itself", 0.0)
     elif unknown:
         verdict = Verdict("not", f"there is no source [{unknown[0]}]", 0.0)
@@ -89,6 +93,29 @@ def _judge(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
         end=verdict.end,
         others=[OtherQuote(source=q.source, start=q.start, end=q.end, text=q.text) for q in verdict.others],
     )
+
+
+def _repeats_instruction(text: str, ledger: Sequence[Citation]) -> bool:
+    """Whether a sentence says what a page told the model to do or to say, cited or not."""
+    if speaks_to_model(text):
+        return True
+    orders = [(number, _orders(citation)) for number, citation in enumerate(ledger, start=1)]
+    orders = [(number, passages) for number, passages in orders if passages]
+    if not orders:
+        return False
+    said = " ".join(text.split()).rstrip(".!").casefold()
+    if any(said in " ".join(p["text"].split()).casefold() for _, passages in orders for p in passages):
+        return True
+    return any(check_support(text, [each]).level != "not" for each in orders)
+
+
+def _orders(citation: Citation) -> list[Passage]:
+    """What a source says to the model, sentence by sentence."""
+    return [
+        Passage(start=passage["start"] + start, end=passage["start"] + end, text=passage["text"][start:end])
+        for passage, spans in zip(citation["passages"], orders_in(citation["passages"]), strict=True)
+        for start, end in spans
+    ]
 
 
 def _support(text: str, numbers: Sequence[int], ledger: Sequence[Citation]) -> Verdict:

@@ -21,6 +21,7 @@ from langchain_core.runnables import Runnable
 from research_agent import tracing
 from research_agent.context import ResearchContext
 from research_agent.errors import ModelError
+from research_agent.limits import may_call_model
 from research_agent.models import answers
 from research_agent.models.compaction import compact, withhold
 from research_agent.models.failures import TRANSIENT, Failure, Kind, read_failure
@@ -71,6 +72,8 @@ async def call_model(
         raise ModelError(text, "server")
     report({"waiting": f"{name} ({'writing' if site.purpose != 'reason' else 'thinking'})"})
     while True:
+        if not may_call_model(context.journal.spending, context.seconds, context.limits):
+            raise ModelError("nothing is left of the limits for a model call", "limit")
         tried += 1
         answer, failure = await call.attempt(tried)
         if answer:

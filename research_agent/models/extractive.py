@@ -172,7 +172,8 @@ def _mentioned_names(notes: _Notes) -> list[str]:
             sentence = page.text[start:end]
             shared = len(topic & set(content_words(sentence))) / max(1, len(topic))
             for match in _NAME.finditer(sentence):
-                if match.start() and len(match[0]) > _ACRONYM and (words := set(content_words(match[0]))) and not words <= about:
+                words = set(content_words(match[0]))
+                if match.start() and len(match[0]) > _ACRONYM and words and not words <= about:
                     scores[match[0]] = scores.get(match[0], 0.0) + shared
     return sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
 

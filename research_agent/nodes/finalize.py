@@ -17,15 +17,18 @@ from research_agent.context import Node, ResearchContext, context_of
 from research_agent.errors import ModelError
 from research_agent.evidence.brief import Brief, outcome_of
 from research_agent.evidence.claims import parse_claims, without_addresses
-from research_agent.evidence.verdicts import better_draft, choose_evidence, judge_claims, quote_instead
+from research_agent.evidence.verdicts import INSTRUCTION, better_draft, choose_evidence, judge_claims, quote_instead
 from research_agent.export.markdown import to_markdown
-from research_agent.limits import DONE, SOURCES_FAILED, may_call_model
+from research_agent.limits import DONE, REPEATING, SOURCES_FAILED, STAGNANT, may_call_model
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief
 from research_agent.nodes.sanitize import last_turn
 from research_agent.settings import EXTRACTIVE
 from research_agent.state import Citation, Claim, ResearchState
 from research_agent.storage.journal import Purpose, Turn
+
+# What ToolNode and the guard say of calls that never came to a search: wrong arguments, a limit, a person's no.
+_NOT_A_SEARCH = ("Error invoking tool", "Not carried out", "A person did not approve")
 
 
 def make_finalize(model: BaseChatModel) -> Node:
@@ -35,7 +38,7 @@ def make_finalize(model: BaseChatModel) -> Node:
         context = context_of(state, runtime)
         ledger = state.get("citations", [])
         reason = state.get("stop_reason") or DONE
-        if not ledger and _every_attempt_failed(state):
+        if not ledger and reason in (DONE, STAGNANT, REPEATING, "max_steps") and _no_search_worked(state):
             reason = SOURCES_FAILED
         claims, writer = await _write(state, ledger, model, context, runtime) if ledger else ([], "")
         kept = [claim for claim in claims if claim["verdict"] == "supported"]
@@ -44,11 +47,7 @@ def make_finalize(model: BaseChatModel) -> Node:
             "outcome": outcome_of(reason, has_claims=bool(kept)),
             "writer": writer,
             "claims": claims,
-            "not_established": [
-                f"{without_addresses(claim['text'])} — {without_addresses(claim['reason'])}"
-                for claim in claims
-                if claim["verdict"] != "supported"
-            ],
+            "not_established": list(dict.fromkeys(_dropped(c) for c in claims if c["verdict"] != "supported")),
         }
         answer, _ = last_turn(state.get("messages", []))
         # A turn that asked for tools has its row from sanitize already; this adds the one that stopped.
@@ -70,14 +69,16 @@ def make_finalize(model: BaseChatModel) -> Node:
     return finalize
 
 
-def _every_attempt_failed(state: ResearchState) -> bool:
-    """Whether there were searches or pages, and not one of them worked: that says nothing about the topic."""
-    attempts = [
+def _no_search_worked(state: ResearchState) -> bool:
+    """Whether there were searches, and not one of them was answered: that says nothing about the topic."""
+    searches = [
         message
         for message in state.get("messages", [])
-        if isinstance(message, ToolMessage) and message.name in ("search_web", "fetch_url")
+        if isinstance(message, ToolMessage)
+        and message.name == "search_web"
+        and not message.text.startswith(_NOT_A_SEARCH)
     ]
-    return bool(attempts) and all(message.status == "error" for message in attempts)
+    return bool(searches) and all(message.status == "error" for message in searches)
 
 
 async def _write(
@@ -117,6 +118,13 @@ async def _write(
         return claims, writer
     own = judge_claims(parse_claims(write_brief(state["topic"], evidence, most)), ledger, most)
     return own or claims, EXTRACTIVE
+
+
+def _dropped(claim: Claim) -> str:
+    """The line of a sentence that was dropped. What a page orders is not even repeated there."""
+    if claim["reason"] == INSTRUCTION:
+        return f"A sentence was left out: {INSTRUCTION}"
+    return f"{without_addresses(claim['text'])} — {without_addresses(claim['reason'])}"
 
 
 def _repair_request(problems: Sequence[Claim]) -> str:

@@ -14,10 +14,13 @@ from langgraph.types import interrupt
 from research_agent import prompts
 from research_agent.context import Node, ResearchContext, context_of
 from research_agent.errors import ModelError
-from research_agent.limits import DONE, MODEL_FAILED
+from research_agent.limits import DONE, MODEL_FAILED, stop_reason
 from research_agent.models.call import CallSite, call_model
 from research_agent.state import ResearchState
 from research_agent.tools.ask_human import as_payload, questions_in, replies_to
+
+# It did answer, again and again: nothing that the same command would cure a minute later.
+UNUSABLE = frozenset({"bad_call", "empty", "prompt_blocked", "refused", "truncated"})
 
 
 def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
@@ -38,10 +41,11 @@ def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
         try:
             answer = await call_model(bound, history, site, context, runtime.stream_writer)
         except ModelError as error:
-            if not state.get("citations"):
+            reached = stop_reason(context.standing(state), context.limits)
+            if not reached and not state.get("citations") and error.kind not in UNUSABLE:
                 raise  # nothing to write a brief from; the thread stays as it is and the same command goes on
             runtime.stream_writer({"problem": str(error)})
-            return {"messages": new, "step_count": step, "stop_reason": MODEL_FAILED}
+            return {"messages": new, "step_count": step, "stop_reason": reached or MODEL_FAILED}
         # A model that stops before anything was read is asked once more; then it has its way.
         done = not answer.tool_calls and (bool(state.get("citations")) or _said_nothing(state))
         update: dict[str, Any] = {"messages": [*new, answer], "step_count": step}
