@@ -53,6 +53,7 @@ def make_parser() -> Parser:
         parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
     parser.add_argument("--answer", metavar="TEXT", type=_text, help="reply to what the run is waiting for")
+    parser.add_argument("--judge", action="store_true", default=None, help=argparse.SUPPRESS)
     parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
     _add_output(parser)
     return parser
@@ -87,7 +88,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that were given as arguments; None where one was not."""
-    return {name: getattr(arguments, name) for name in [*(setting[1] for setting in _SETTINGS), "no_input"]}
+    return {name: getattr(arguments, name) for name in [*(setting[1] for setting in _SETTINGS), "judge", "no_input"]}
 
 
 def resume_command(arguments: argparse.Namespace) -> str:
@@ -98,7 +99,7 @@ def resume_command(arguments: argparse.Namespace) -> str:
             words += [flag, str(value)]
     if arguments.format != "markdown":
         words += ["--format", arguments.format]
-    switches = ("--no-input", "--json", "--quiet")
+    switches = ("--judge", "--no-input", "--json", "--quiet")
     return shlex.join([*words, *(flag for flag in switches if getattr(arguments, flag[2:].replace("-", "_")))])
 
 

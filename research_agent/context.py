@@ -24,6 +24,7 @@ class ResearchContext:
     journal: Journal = field(default_factory=NoJournal)
     model_name: str = "model"  # as in the journal: provider:name
     length: Literal["short", "standard", "long"] = "standard"  # of the brief
+    judge: bool = False  # whether a model gives a second opinion on doubtful sentences
     writer_name: str = ""  # where another model writes the brief
     model_timeout: float = 120.0  # seconds for one attempt
     deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it

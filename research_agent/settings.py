@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     gemini_model: str | None = Field(None, validation_alias="GEMINI_MODEL")
     chosen_model: str | None = Field(None, validation_alias="RESEARCH_MODEL")
     writer_model: str | None = None
+    judge: bool = False
     length: Literal["short", "standard", "long"] = "standard"
     model_base_url: str | None = None
     model_timeout: float = Field(120.0, gt=0)
@@ -90,6 +91,7 @@ class Settings(BaseSettings):
             "until",
             "chosen_model",
             "writer_model",
+            "judge",
             "tool_calling",
             "approve",
             "length",

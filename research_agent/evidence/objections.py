@@ -17,6 +17,7 @@ from research_agent.evidence.places import misplaced, other_subject
 from research_agent.evidence.polarity import negation_differs, reversal
 from research_agent.evidence.tokens import Token
 
+ADDITION = "the cited passages do not say "  # and then the words
 _CLAUSE = 0.5  # share of each clause that one sentence must hold
 _ADDED = 3  # words in a row that the quote lacks
 _CLAUSE_WORDS = 3  # a shorter clause says too little to be checked alone
@@ -64,7 +65,7 @@ def objection_to(claim: WeighedClaim, readings: Sequence[Reading]) -> str:
     if negation_differs(claim.tokens, carriers):
         return "one of claim and passage negates, the other does not"
     if addition := _addition(claim, readings):
-        return f'the cited passages do not say "{addition}"'
+        return f'{ADDITION}"{addition}"'
     for sentence, group in zip(carriers, _carried(parts, carried), strict=True):
         if name := misplaced(group, sentence):
             return f"{name} has another place in the passage"

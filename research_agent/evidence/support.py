@@ -31,6 +31,9 @@ Level = Literal["supported", "partly", "not"]
 # generated false claims pass (median of five folds over xquad_en); ExpertQA cannot choose it, see there.
 SUPPORTED = 0.88
 PARTLY = 0.54
+# Reasons of a "partly" that is a matter of wording: see `may_be_lifted`.
+ONLY_A_PART = "the cited passages say only a part of this"
+ONLY_NAMES = "only its names and numbers stand in the passage, which may be in another language"
 _LONGEST = 2000  # characters of a claim
 _COMMON = 0.4  # weight of a word that every sentence has, against 1 for one that none has
 _WINDOW = 3  # sentences
@@ -168,11 +171,11 @@ def _level(claim: WeighedClaim, score: float, window: _Window) -> tuple[Level, s
     if missing:
         return "not", f"{', '.join(missing[:3])} does not stand in the passage"
     if named:
-        return "partly", "only its names and numbers stand in the passage, which may be in another language"
+        return "partly", ONLY_NAMES
     if objection := objection_to(claim, window.readings):
         return "partly", objection
     if score < SUPPORTED:
-        return "partly", "the cited passages say only a part of this"
+        return "partly", ONLY_A_PART
     return "supported", ""
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from research_agent.evidence.claims import DraftClaim, has_url
 from research_agent.evidence.instructions import orders_in, speaks_to_model
+from research_agent.evidence.objections import ADDITION
 from research_agent.evidence.passages import rank_passages
 from research_agent.evidence.selection import stands_alone
-from research_agent.evidence.support import Verdict, check_support
+from research_agent.evidence.support import ONLY_A_PART, ONLY_NAMES, Verdict, check_support
 from research_agent.state import Citation, Claim, OtherQuote, Passage
 
 EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
@@ -42,6 +43,13 @@ def judge_claims(drafts: Sequence[DraftClaim], ledger: Sequence[Citation], max_b
 def better_draft(first: list[Claim], second: list[Claim]) -> list[Claim]:
     """The draft with more supported sentences; the second of equals."""
     return max((second, first), key=lambda claims: sum(claim["verdict"] == "supported" for claim in claims))
+
+
+def may_be_lifted(claim: Claim) -> bool:
+    """Whether a second opinion may decide: only on wording, never on a number, name, quotation, negation or role."""
+    return claim["verdict"] == "partly" and (
+        claim["reason"] in (ONLY_A_PART, ONLY_NAMES) or claim["reason"].startswith(ADDITION)
+    )
 
 
 def quote_instead(claims: Sequence[Claim], ledger: Sequence[Citation]) -> list[Claim]:

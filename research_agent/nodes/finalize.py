@@ -22,6 +22,7 @@ from research_agent.export.markdown import to_markdown
 from research_agent.limits import DONE, REPEATING, SOURCES_FAILED, STAGNANT, may_call_model
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief
+from research_agent.models.judge import second_opinion
 from research_agent.nodes.sanitize import last_turn
 from research_agent.settings import EXTRACTIVE
 from research_agent.state import Citation, Claim, ResearchState
@@ -111,6 +112,9 @@ async def _write(
         if problems:
             messages += [AIMessage(text), HumanMessage(_repair_request(problems))]
             claims = better_draft(claims, (await write("repair"))[1])
+        if context.judge and may_call_model(context.journal.spending, context.seconds, context.limits):
+            site = CallSite(step, "judge", model_name=writer)
+            claims = await second_opinion(claims, model, site, context, runtime.stream_writer)
     except ModelError as error:
         runtime.stream_writer({"problem": str(error)})
     claims = quote_instead(claims, ledger)

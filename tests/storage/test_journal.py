@@ -17,6 +17,7 @@ from research_agent.storage.database import Pool, open_pool
 from research_agent.storage.journal import (
     ModelCall,
     PostgresJournal,
+    Purpose,
     ToolCall,
     Turn,
     message_from_json,
@@ -96,3 +97,15 @@ async def test_a_runner_without_the_lease_cannot_write(empty_database: str) -> N
             await journal.save_turn(Turn(1, "", 0, 0, 0, 0, ""))
         with pytest.raises(LeaseLost):
             await journal.save_model_call(ModelCall(1, "reason", 1, "m", NOW, 5, error="x"))
+
+
+@pytest.mark.parametrize("purpose", ["reason", "write", "repair", "judge"])
+async def test_each_purpose_of_a_call_is_stored(purpose: Purpose, empty_database: str) -> None:
+    async with open_journal(empty_database) as (pool, journal):
+        answer = message_to_json(AIMessage("yes"))
+        await journal.save_model_call(ModelCall(2, purpose, 1, "m", NOW, 5, response=answer))
+        again = PostgresJournal(pool, journal._key["thread_id"], 1)
+        await again.load(2)
+        found, attempts = await again.find_model_call(2, purpose)
+    assert found is not None
+    assert (found.text, attempts) == ("yes", 1)
