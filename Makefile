@@ -6,13 +6,14 @@ PYTHON ?= python3
 VENV   ?= .venv
 CORPUS ?= examples/corpus
 TOPIC  ?=
-RUN_FLAGS = $(if $(CORPUS),--corpus "$(CORPUS)")
-export TOPIC
+# As they were typed: make would expand a $ in them.
+override export TOPIC := $(value TOPIC)
+override export CORPUS := $(value CORPUS)
 
 .PHONY: run test check lint types clean
 
 run: $(VENV)/.installed
-	@$(VENV)/bin/research-agent $${TOPIC:+--topic "$$TOPIC"} $(RUN_FLAGS)
+	@$(VENV)/bin/research-agent $${TOPIC:+--topic "$$TOPIC"} $${CORPUS:+--corpus "$$CORPUS"}
 
 test: $(VENV)/.installed-dev
 	$(VENV)/bin/pytest -n auto

@@ -53,7 +53,9 @@ def make_parser() -> Parser:
         parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
     parser.add_argument("--answer", metavar="TEXT", type=_text, help="reply to what the run is waiting for")
-    parser.add_argument("--judge", action="store_true", default=None, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--judge", action="store_true", default=None, help="ask the model about doubtful sentences, too"
+    )
     parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
     _add_output(parser)
     return parser

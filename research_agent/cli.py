@@ -33,7 +33,8 @@ OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    _speak_utf8()
+    _prepare_streams()
+    _stop_early_too()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if words and words[0] in _COMMANDS:
@@ -44,9 +45,17 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except ResearchError as error:
         _say(f"research-agent: {error}")
         code = error.exit_code
+    except KeyboardInterrupt:  # before or while the run was being set up: nothing has been lost
+        _say("research-agent: stopped before it began; the same command starts it")
+        code = Interrupted.exit_code
     except BrokenPipeError:  # the reader of a pipe left; the brief is stored
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        _say(
+            f"research-agent: the output cannot be written ({error.strerror}); a brief is stored: run the command again"
+        )
+        code = 1
     except Exception as error:
         code = _unexpected(error)
     _leave(code)
@@ -164,7 +173,7 @@ def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None
         _say("\nstopping at the next step boundary; once more to stop at once")
         stop.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         with contextlib.suppress(NotImplementedError):  # Windows loops have no signal handlers
             asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
 
@@ -175,8 +184,23 @@ def _console(*, quiet: bool) -> PlainConsole | LiveConsole:
     return LiveConsole() if sys.stderr.isatty() and not quiet else PlainConsole()
 
 
-def _speak_utf8() -> None:
-    """Briefs are in every script; a C locale must not turn one into a traceback."""
+def _stop_early_too() -> None:
+    """SIGTERM and a closed terminal as Ctrl-C, also before the loop takes signals over."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        if number := getattr(signal, name, None):
+            signal.signal(number, interrupt)
+
+
+def _prepare_streams() -> None:
+    """Briefs are in every script, and a C locale or a closed stream must not turn one into a traceback."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]

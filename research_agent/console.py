@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
+
+from research_agent.text import clean
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -31,7 +34,8 @@ class PlainConsole(AbstractContextManager["PlainConsole"]):
 
     def watch(self, progress: Progress) -> None:
         """Print one event."""
-        print(f"{time.monotonic() - self._began:6.1f}s  {_line(progress)}", file=self._stream, flush=True)
+        with contextlib.suppress(OSError, ValueError):  # nobody reads stderr any more: the run goes on
+            print(f"{time.monotonic() - self._began:6.1f}s  {_line(progress)}", file=self._stream, flush=True)
 
 
 class LiveConsole(AbstractContextManager["LiveConsole"]):
@@ -73,7 +77,7 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         self._sources = max(self._sources, progress.sources)
         self._usd = max(self._usd, progress.usd)
         if progress.kind == "waiting":
-            self._waiting, self._since = progress.text, time.monotonic()
+            self._waiting, self._since = " ".join(clean(progress.text).split()), time.monotonic()
         else:
             style = {"problem": "yellow", "start": "bold", "note": "dim"}.get(progress.kind, "")
             # A Text, never markup: topics, titles and addresses come from outside.
@@ -90,21 +94,22 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
 
 
 async def _ask(question: str, stream: TextIO) -> str:
-    print(f"\n? {question}\n> ", end="", file=stream, flush=True)
+    print(f"\n? {' '.join(clean(question).split())}\n> ", end="", file=stream, flush=True)
     return str(await asyncio.to_thread(sys.stdin.readline)).strip()
 
 
 def _line(progress: Progress) -> str:
+    # File names, addresses and titles come from outside: nothing in them may steer a terminal.
+    text = " ".join(clean(progress.text).split())
     match progress.kind:
         case "step":
-            so_far = _so_far(progress.sources, progress.usd)
-            return f"step {progress.step:<2} {progress.node:<8}  {progress.text}  [{so_far}]"
+            return f"step {progress.step:<2} {progress.node:<8}  {text}  [{_so_far(progress.sources, progress.usd)}]"
         case "waiting":
-            return f"waiting for {progress.text}"
+            return f"waiting for {text}"
         case "problem":
-            return f"! {progress.text}"
+            return f"! {text}"
         case _:
-            return progress.text
+            return text
 
 
 def _so_far(sources: int, usd: float) -> str:

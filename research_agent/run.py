@@ -108,18 +108,21 @@ class _Job:
         from research_agent.storage.pages import PageStore
 
         async with open_database(self.settings, lambda what: self.watch(Progress("waiting", what))) as pool:
-            run = None if self.fresh else await find_run(pool, self.topic)
-            if run and run.outcome == "failed":
-                self.watch(Progress("note", f"{run.thread_id} failed to reach any source; this is a new edition"))
-                run = None
+            run = await self._find(pool)
             if run and run.brief and not self._may_go_on(run):
                 self.watch(Progress("note", f"already finished as {run.thread_id}; --fresh starts a new edition"))
                 return Brief.from_dict(run.brief)
             store = PageStore(pool, self.settings.cache_age)
             async with open_sources(self.settings, self.watch, store) as sources, self._open_models() as models:
-                run = run or await new_run(pool, self.topic)
+                # Looked up again: opening took a while, and another process may have started the topic since.
+                run = run or await self._find(pool) or await new_run(pool, self.topic)
                 async with hold_lease(pool, run.thread_id) as token:
                     return await self._run_held(pool, run, token, sources, models)
+
+    async def _find(self, pool: Pool) -> Run | None:
+        """The edition to go on with, or to print; one that could not reach any source is left alone."""
+        run = None if self.fresh else await find_run(pool, self.topic)
+        return None if run and run.outcome == "failed" else run
 
     def _may_go_on(self, run: Run) -> bool:
         """Whether a finished run ended on a limit that is higher now."""
@@ -188,6 +191,7 @@ class _Job:
             breaker=PROCESS_BREAKER,
             ceiling_price=settings.ceiling_price,
             approve=settings.approved_tools,
+            judge=settings.judge,
             person=not settings.no_input,
             seconds_before=start.seconds,
         )

@@ -28,12 +28,12 @@ _UNSPACED = re.compile(
 )
 
 _STOPWORDS = frozenset(
-    """a about above after again all also am an and any are as at be been before being below between both but by
-    can could did do does doing during each etc few for from further had has have having he her here hers him his
-    how i if in into is it its itself just may me might more most must my no nor not now of off on once only or
-    other our ours out over own same shall she should so some such than that the their theirs them then there
-    these they this those through to too under until up us very was we were what when where which while who whom
-    whose why will with would you your yours""".split()  # noqa: SIM905 - a list of 150 quoted words is not readable
+    """a about above after again all also am an and any are as at be been before being below between both but by can
+    could did do does doing during each etc every few for from further had has have having he her here hers him
+    his how i if in into is it its itself just many may me might more most much must my no nor not now of off on
+    once only or other our ours out over own same shall she should so some such than that the their theirs them
+    then there these they this those through to too under until up us very was we were what when where which while
+    who whom whose why will with would you your yours""".split()  # noqa: SIM905 - a list of 150 quoted words is not readable
 )
 
 

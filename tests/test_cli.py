@@ -156,6 +156,46 @@ def test_a_reader_that_leaves_early_causes_no_traceback(agent: Agent, corpus: Pa
     assert "Traceback" not in process.stderr.read()
 
 
+def test_names_of_files_cannot_steer_the_terminal(agent: Agent, corpus: Path) -> None:
+    (corpus / "tide\x1b[31m\x07 and\u202e power.md").write_text(
+        "The tide moves the turbine of the tide mill twice a day."
+    )
+    result = agent.run("--topic", "tide turbine mill", "--corpus", str(corpus))
+    assert result.returncode == 0, result.stderr
+    assert not {"\x1b", "\x07", "\u202e"} & set(result.stdout + result.stderr)
+
+
+def test_list_items_and_linked_words_are_evidence(agent: Agent, tmp_path: Path) -> None:
+    (notes := tmp_path / "notes").mkdir()
+    text = "# Bees\n\n- Split the **colony** in May.\n- Feed [sugar syrup](https://example.org/s) to bees in spring.\n"
+    (notes / "bees.md").write_text(text)
+    result = agent.run("--topic", "When is the colony split, and sugar syrup fed to bees?", "--corpus", str(notes))
+    assert result.returncode == 0, result.stderr
+    assert "- Split the colony in May. [1]" in result.stdout
+    assert "- Feed sugar syrup to bees in spring. [1]" in result.stdout
+
+
+def test_eight_processes_with_one_new_topic_run_it_once(agent: Agent, corpus: Path) -> None:
+    command = ["--topic", TOPIC, "--corpus", str(corpus)]
+    processes = [agent.start(*command) for _ in range(8)]
+    for process in processes:
+        process.communicate(timeout=90)
+    assert {process.returncode for process in processes} <= {0, 5}
+    with psycopg.connect(agent.database_url) as connection:
+        assert connection.execute("select count(*), max(starts) from research.runs").fetchall() == [(1, 1)]
+
+
+def test_a_dead_stderr_does_not_cost_the_brief(agent: Agent, corpus: Path) -> None:
+    command = [sys.executable, "-m", "research_agent", "--topic", TOPIC, "--corpus", str(corpus)]
+    for redirection in ("2>&-", "2>/dev/full"):
+        shell = ["sh", "-c", f'"$@" {redirection}', "sh", *command, "--fresh"]
+        done = subprocess.run(
+            shell, cwd=agent.home, env=agent.environment(), capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done
+        assert done.stdout.startswith(f"# {TOPIC}")
+
+
 # --- bad input: one clear line, the right exit code, nothing lost ---
 
 LONG = "x" * 10_000
@@ -184,9 +224,14 @@ def test_bad_arguments_are_one_line_and_exit_2(arguments: list[str], says: str, 
 
 
 def test_a_setting_of_the_wrong_form_is_named(lone_agent: Agent) -> None:
-    result = lone_agent.run("--topic", "x", RESEARCH_MAX_STEPS="many")
-    assert result.returncode == 2
-    assert "setting max_steps" in one_line(result)
+    for value in ("many", "0", "99999999999999999999"):
+        result = lone_agent.run("--topic", "x", RESEARCH_MAX_STEPS=value)
+        assert result.returncode == 2
+        assert "setting max_steps" in one_line(result)
+    for value in ("nan", "inf", "-1", "1e400"):
+        result = lone_agent.run("--topic", "x", RESEARCH_MAX_USD=value)
+        assert result.returncode == 2
+        assert "setting max_usd" in one_line(result)
 
 
 def make_folder(path: Path) -> Path:

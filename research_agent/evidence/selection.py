@@ -22,7 +22,7 @@ from research_agent.text import content_words
 DEFAULT_BULLETS = 12
 _REPETITION = 0.6  # weight of overlap with chosen sentences against relevance, both 0 to 1
 _COVERED = 0.55  # what a topic word still counts after each sentence that has it
-_MIN_CHARS, _MAX_CHARS = 30, 400  # letters of other scripts say more each
+_MIN_CHARS, _MAX_CHARS = 20, 400  # letters of other scripts say more each
 _ON_TOPIC = (
     0.5  # of the topic's words more than this share must occur at all: else the evidence is about something else
 )
@@ -30,6 +30,7 @@ _MIN_SHARE = 0.2  # of the weight of these words one sentence must have so much
 _MIN_OF_BEST = 0.3  # and of what the best sentence has: one common word of the topic is met by chance
 _SAME = 0.6  # overlap from which two sentences say the same
 _MARKUP = re.compile(r"^\s*(?:[#|>*+•-]|\d+[.)]\s|```)|[|{}<>]|https?://|\]\(|[\[【]")
+_ITEM = re.compile(r"^(?:[*+•-]|\d{1,2}[.)])\s+")  # the mark of a list item is no part of its sentence
 _PROSE_END = re.compile(r"[.!?。！？][\"'”’»」』)]*$")
 # A sentence that opens so leans on the one before it and cannot stand alone.
 _LEANING = re.compile(
@@ -123,7 +124,7 @@ def _candidates(evidence: Sequence[tuple[int, Sequence[Passage]]], *, latin: boo
             for start, end in split_sentences(passage["text"]):
                 if any(start < last and first < end for first, last in orders):
                     continue
-                text = " ".join(passage["text"][start:end].split())
+                text = _ITEM.sub("", " ".join(passage["text"][start:end].split()))
                 if stands_alone(text) and _is_latin(text) == latin:
                     found.setdefault(text, Sentence(text, number, frozenset(content_words(text))))
     return [sentence for sentence in found.values() if sentence.words]

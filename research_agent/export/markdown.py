@@ -39,7 +39,8 @@ def _source(source: Source) -> str:
     said = about(source)
     # Byte for byte between angle brackets; an address that could close them is shown as code.
     url = f"<{source.url}>" if safe_url(source.url) and not set("<>") & set(source.url) else _code(source.url)
-    return f"{source.number}. {_plain(title(source))}{f' ({_plain(said)})' if said else ''}  \n   {url}"
+    # No ordered list: Markdown would number it anew, and the ledger's numbers have gaps.
+    return f"- [{source.number}] {_plain(title(source))}{f' ({_plain(said)})' if said else ''}  \n  {url}"
 
 
 def _markers(numbers: list[int]) -> str:

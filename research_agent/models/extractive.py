@@ -97,9 +97,12 @@ def write_brief(topic: str, evidence: Sequence[tuple[int, Sequence[Any]]], most:
     return "\n".join(f"- {sentence.text} [{sentence.source}]" for sentence in chosen)
 
 
+_NOTHING = "# Nothing in the evidence is about this topic"  # a heading: no sentence of a brief, and no empty answer
+
+
 def _write(request: str) -> str:
     evidence = list(prompts.read_evidence(request))
-    return write_brief(prompts.read_topic(request), evidence, prompts.read_bullets(request))
+    return write_brief(prompts.read_topic(request), evidence, prompts.read_bullets(request)) or _NOTHING
 
 
 def _take_notes(messages: Sequence[BaseMessage]) -> _Notes:
@@ -159,7 +162,11 @@ def _next_queries(notes: _Notes) -> list[str]:
 def _open_words(notes: _Notes) -> list[str]:
     """Words of the topic, as it spells them, that no read page has."""
     covered = {word for page in notes.pages for word in content_words(page.text)}
-    return [token for token in notes.topic.split() if (words := content_words(token)) and not covered & set(words)]
+    return [
+        token.strip(".,;:!?()[]\"'“”")
+        for token in notes.topic.split()
+        if (words := content_words(token)) and not covered & set(words)
+    ]
 
 
 def _mentioned_names(notes: _Notes) -> list[str]:

@@ -1,4 +1,4 @@
-"""Markdown as a page: its front matter and first heading say what it is, the text stays as it was written."""
+"""Markdown as a page: its front matter and first heading say what it is, its text is what a reader sees."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from research_agent.web.page import MAX_TEXT, Page, iso_date, make_page
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n((?:[^\n]*\n){1,60}?)---[ \t]*(?:\n|\Z)")
 _HEADING = re.compile(r" {0,3}#[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
+_CODE = re.compile(r"(^```.*?^```[ \t]*$|`[^`\n]{1,200}`)", re.MULTILINE | re.DOTALL)
+_EMPHASIS = re.compile(r"(?<![\w*])(\*\*|__|\*|_)(?=\S)([^*_\n]{1,300}?)(?<=\S)\1(?![\w*])")
+_TARGET = re.compile(r"\]\((https?://[^()\s]{1,2000})\)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}\)")
 
 
@@ -18,14 +21,25 @@ def read_markdown(text: str, url: str) -> Page:
     if front := _FRONT_MATTER.match(text):
         known = _front_matter(front[1])
         text = text[front.end() :]
+    title = known.get("title") or _first_heading(text)
+    links = tuple(dict.fromkeys(match[1] for match in _TARGET.finditer(text)))[:300]
     return make_page(
         url,
-        text,
+        _as_read(text),
         "text/markdown",
-        title=known.get("title") or _first_heading(text),
+        title=title,
+        links=links,
         author=known.get("author", ""),
         published=iso_date(known.get("date", "")),
     )
+
+
+def _as_read(text: str) -> str:
+    """`text` without the marks of links and emphasis, as a reader sees it; code blocks stay as they are."""
+    parts = _CODE.split(text)
+    for index in range(0, len(parts), 2):
+        parts[index] = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", parts[index]))
+    return "".join(parts)
 
 
 def _front_matter(block: str) -> dict[str, str]:

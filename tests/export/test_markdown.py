@@ -13,7 +13,7 @@ def test_bullets_markers_sections_and_addresses() -> None:
     text = to_markdown(brief())
     assert "- Agents loop. [1] Agents crash. [2][1]\n- So it is. [2]\n" in text
     assert "## Not established\n\n- Agents sing" in text
-    assert "1. Title 1 (Ada Lovelace, Example, 2026-11-30)  \n   <https://example.org/1>" in text
+    assert "- [1] Title 1 (Ada Lovelace, Example, 2026-11-30)  \n  <https://example.org/1>" in text
 
 
 def test_names_with_underscores_and_signs_stay_readable() -> None:

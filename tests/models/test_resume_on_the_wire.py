@@ -84,7 +84,7 @@ async def test_through_postgres_and_the_journal(
     api.brain = brain = Signing()
     brain.hang_at = stopped_at
     first = asyncio.create_task(research(TOPIC, corpus=corpus, model=GEMINI, settings=settings))
-    await asyncio.wait_for(brain.reached.wait(), 20)
+    await asyncio.wait_for(brain.reached.wait(), 60)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
