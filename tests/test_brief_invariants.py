@@ -94,7 +94,7 @@ def test_no_draft_breaks_what_a_brief_promises(draft: str, repaired: str) -> Non
     markdown = state["final_brief"]
     body, _, rest = markdown.partition("\n## Sources\n")
     assert {int(n) for n in re.findall(r"(?<!\\)\[(\d+)\]", body)} <= numbers
-    assert {int(n) for n in re.findall(r"^(\d+)\. ", rest, re.MULTILINE)} == numbers
+    assert {int(n) for n in re.findall(r"^- \[(\d+)\] ", rest, re.MULTILINE)} == numbers
     page = to_html(brief)
     assert {int(n) for n in re.findall(r"Passage in source (\d+)", page)} <= numbers
     assert {source.url for source in brief.sources} <= set(URLS)
