@@ -37,11 +37,13 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
             messages.append(message)
         elif observation.artifact is not None:
             messages.append(observation.model_copy(update={"artifact": None}))
+    # By position: the ledger only grows, and comparing each entry with all is quadratic in a long run.
+    changed = [(n, e) for n, e in enumerate(ledger, start=1) if n > len(before) or e != before[n - 1]]
     new_sources = len(ledger) - len(before)
     new_passages = _passage_count(ledger) - _passage_count(before)
     update: dict[str, Any] = {
         "messages": messages,
-        "citations": [entry for entry in ledger if entry not in before],
+        "citations": [entry for _, entry in changed],
         "seen_urls": urls,
         "stagnant_turns": 0 if new_passages else state.get("stagnant_turns", 0) + 1,
     }
@@ -61,7 +63,7 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
             stagnant_turns=update["stagnant_turns"],
             stop_reason=update["stop_reason"],
             seconds=context.seconds,
-            citations=[(n, entry) for n, entry in enumerate(ledger, start=1) if entry not in before],
+            citations=changed,
         )
     )
     return update
@@ -69,13 +71,13 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
 
 def identical_turns(messages: Sequence[AnyMessage]) -> int:
     """How many of the last turns asked for the very same calls, whatever their order."""
-    turns = [
+    turns = (
         {(call["name"], json.dumps(call["args"], sort_keys=True, default=str)) for call in message.tool_calls}
-        for message in messages
+        for message in reversed(messages)
         if isinstance(message, AIMessage) and message.tool_calls
-    ]
-    same = takewhile(lambda turn: turn == turns[-1], reversed(turns))
-    return sum(1 for _ in same)
+    )
+    last = next(turns, None)
+    return 0 if last is None else 1 + sum(1 for _ in takewhile(lambda turn: turn == last, turns))
 
 
 def _hint(standing: Standing, limits: Limits) -> str:
