@@ -135,6 +135,15 @@ async def test_a_number_too_many_does_not_cost_a_true_sentence() -> None:
     assert [(claim["verdict"], claim["sources"]) for claim in state["claims"]] == [("supported", [1])]
 
 
+async def test_the_same_text_at_two_addresses_is_one_source_with_both_addresses() -> None:
+    mirror = "https://mirror.example/tides"
+    library = Library({A: TIDES, mirror: TIDES})
+    graph, _ = graph_with(library, searches("tide"), fetches(A, mirror), says("DONE"), says(BRIEF.split("\n")[0]))
+    state = await graph.ainvoke({"topic": "the tide"})
+    assert len(state["citations"]) == 1
+    assert f"<{A}>, also at <{mirror}>" in state["final_brief"]
+
+
 async def test_bullets_beyond_the_length_are_cut() -> None:
     many = "\n".join(["- The moon causes most of the tide. [1]"] * 40)
     graph, _ = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(many))

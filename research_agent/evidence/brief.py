@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One entry of the ledger that the brief cites; `number` is its [n]."""
+    """One entry of the ledger that the brief cites; `number` is its [n], `also_at` are addresses with the same text."""
 
     number: int
     url: str
@@ -27,6 +27,7 @@ class Source:
     published: str
     language: str
     content_hash: str
+    also_at: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +122,4 @@ def _claim(data: Mapping[str, Any]) -> Claim:
 
 def _source(number: int, citation: Mapping[str, Any]) -> Source:
     fields = ("url", "title", "kind", "author", "site", "published", "language", "content_hash")
-    return Source(number=number, **{name: citation[name] for name in fields})
+    return Source(number=number, also_at=list(citation["also_at"]), **{name: citation[name] for name in fields})

@@ -37,10 +37,14 @@ def _bullets(brief: Brief) -> list[str]:
 
 def _source(source: Source) -> str:
     said = about(source)
-    # Byte for byte between angle brackets; an address that could close them is shown as code.
-    url = f"<{source.url}>" if safe_url(source.url) and not set("<>") & set(source.url) else _code(source.url)
+    url = ", also at ".join(_address(url) for url in (source.url, *source.also_at))
     # No ordered list: Markdown would number it anew, and the ledger's numbers have gaps.
     return f"- [{source.number}] {_plain(title(source))}{f' ({_plain(said)})' if said else ''}  \n  {url}"
+
+
+def _address(url: str) -> str:
+    """Byte for byte between angle brackets; an address that could close them is shown as code."""
+    return f"<{url}>" if safe_url(url) and not set("<>") & set(url) else _code(url)
 
 
 def _markers(numbers: list[int]) -> str:
