@@ -77,7 +77,7 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         self._sources = max(self._sources, progress.sources)
         self._usd = max(self._usd, progress.usd)
         if progress.kind == "waiting":
-            self._waiting, self._since = " ".join(clean(progress.text).split()), time.monotonic()
+            self._waiting, self._since = _harmless(progress.text), time.monotonic()
         else:
             style = {"problem": "yellow", "start": "bold", "note": "dim"}.get(progress.kind, "")
             # A Text, never markup: topics, titles and addresses come from outside.
@@ -94,13 +94,12 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
 
 
 async def _ask(question: str, stream: TextIO) -> str:
-    print(f"\n? {' '.join(clean(question).split())}\n> ", end="", file=stream, flush=True)
+    print(f"\n? {_harmless(question)}\n> ", end="", file=stream, flush=True)
     return str(await asyncio.to_thread(sys.stdin.readline)).strip()
 
 
 def _line(progress: Progress) -> str:
-    # File names, addresses and titles come from outside: nothing in them may steer a terminal.
-    text = " ".join(clean(progress.text).split())
+    text = _harmless(progress.text)
     match progress.kind:
         case "step":
             return f"step {progress.step:<2} {progress.node:<8}  {text}  [{_so_far(progress.sources, progress.usd)}]"
@@ -110,6 +109,11 @@ def _line(progress: Progress) -> str:
             return f"! {text}"
         case _:
             return text
+
+
+def _harmless(text: str) -> str:
+    """One line that cannot steer a terminal: file names, addresses and titles come from outside."""
+    return " ".join(clean(text).split())
 
 
 def _so_far(sources: int, usd: float) -> str:

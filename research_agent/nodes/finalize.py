@@ -29,7 +29,10 @@ from research_agent.state import Citation, Claim, ResearchState
 from research_agent.storage.journal import Purpose, Turn
 
 # What ToolNode and the guard say of calls that never came to a search: wrong arguments, a limit, a person's no.
-_NOT_A_SEARCH = ("Error invoking tool", "Not carried out", "A person did not approve")
+_NOT_A_SEARCH = (
+    "Error invoking tool",
+    *(text.partition("{")[0] for text in (prompts.LIMIT_REACHED, prompts.REFUSED_BY_PERSON)),
+)
 
 
 def make_finalize(model: BaseChatModel) -> Node:
@@ -54,14 +57,14 @@ def make_finalize(model: BaseChatModel) -> Node:
         # A turn that asked for tools has its row from sanitize already; this adds the one that stopped.
         await context.journal.save_turn(
             Turn(
-                state.get("step_count", 0),
-                answer.text,
-                0,
-                0,
-                0,
-                state.get("stagnant_turns", 0),
-                reason,
-                context.seconds,
+                step=state.get("step_count", 0),
+                thought=answer.text,
+                tool_calls=0,
+                new_sources=0,
+                new_passages=0,
+                stagnant_turns=state.get("stagnant_turns", 0),
+                stop_reason=reason,
+                seconds=context.seconds,
             )
         )
         brief = Brief.from_state({**state, **result}, thread_id="", edition=1, model=context.model_name)
