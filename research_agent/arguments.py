@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as every other error."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see research-agent --help")
+        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def make_parser() -> Parser:

@@ -8,9 +8,9 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 from research_agent.arguments import (
     given_settings,
@@ -19,14 +19,12 @@ from research_agent.arguments import (
     make_verify_parser,
     resume_command,
 )
+from research_agent.commands.base import run_async, settings_here
 from research_agent.errors import Interrupted, ResearchError, UsageError, WaitingForPerson
 
 if TYPE_CHECKING:
     from research_agent.console import LiveConsole, PlainConsole
     from research_agent.evidence.brief import Brief
-    from research_agent.settings import Settings
-
-T = TypeVar("T")
 
 OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
 
@@ -64,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def _psql(words: Sequence[str]) -> int:
     from research_agent.storage.psql import run_psql
 
-    return run_psql(_settings(), words)
+    return run_psql(settings_here(), words)
 
 
 def _verify(words: Sequence[str]) -> int:
@@ -72,7 +70,7 @@ def _verify(words: Sequence[str]) -> int:
 
     arguments = make_verify_parser().parse_args(words)
     corpus = Path(arguments.corpus) if arguments.corpus else None
-    findings = _run_async(verify(arguments.thread, _settings(), live=arguments.live, corpus=corpus))
+    findings = run_async(verify(arguments.thread, settings_here(), live=arguments.live, corpus=corpus))
     for finding in findings:
         sys.stdout.write(f"{finding.state:<11}  {finding.what}{f': {finding.detail}' if finding.detail else ''}\n")
     good = sum(finding.state == "ok" for finding in findings)
@@ -87,13 +85,13 @@ def _answer(words: Sequence[str]) -> int:
     arguments = make_answer_parser().parse_args(words)
 
     async def look_up() -> argparse.Namespace:
-        async with open_database(_settings()) as pool:
+        async with open_database(settings_here()) as pool:
             run, options, questions = await find_thread(pool, arguments.thread)
         if not questions:
             raise UsageError(f"{arguments.thread} does not wait for an answer")
         return argparse.Namespace(**vars(make_parser().parse_args(["--topic", run.topic])) | options | vars(arguments))
 
-    return _run(_run_async(look_up()))
+    return _run(run_async(look_up()))
 
 
 _COMMANDS = {"psql": _psql, "verify": _verify, "answer": _answer}
@@ -106,7 +104,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if target:
         output.check_writable(target)
     try:
-        brief = _run_async(_research(arguments))
+        brief = run_async(_research(arguments))
     except Interrupted:
         _say(f"to continue: {resume_command(arguments)}")
         raise
@@ -122,27 +120,12 @@ def _run(arguments: argparse.Namespace) -> int:
     return OUTCOME_CODES[brief.outcome]
 
 
-def _run_async(work: Coroutine[Any, Any, T]) -> T:
-    # psycopg cannot use Windows' default loop.
-    factory = asyncio.SelectorEventLoop if sys.platform == "win32" else None
-    return asyncio.Runner(loop_factory=factory).run(work)
-
-
-def _settings(**given: Any) -> Settings:
-    from dotenv import load_dotenv
-
-    from research_agent.settings import load_settings
-
-    load_dotenv(Path.cwd() / ".env")
-    return load_settings(**given)
-
-
 async def _research(arguments: argparse.Namespace) -> Brief:
     from research_agent import tracing
     from research_agent.run import research
     from research_agent.settings import EXTRACTIVE
 
-    settings = _settings(**given_settings(arguments))
+    settings = settings_here(**given_settings(arguments))
     if settings.model == EXTRACTIVE and not settings.chosen_model and not arguments.quiet:
         _say("no model key found: using the built-in extractive model. For a language model: export GEMINI_API_KEY=…")
     flush_traces = tracing.setup()
