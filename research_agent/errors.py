@@ -5,6 +5,8 @@ The command line prints the message and exits with ``exit_code``; nothing else t
 
 from __future__ import annotations
 
+import re
+
 
 class ResearchError(Exception):
     """Base of everything this package raises on purpose."""
@@ -58,4 +60,12 @@ class ModelError(ResearchError):
 
 
 class SourceError(ResearchError):
-    """A document or page could not be read. The text is written for the model: it says what to try instead."""
+    """A document or page could not be read. The text is written for the model: it says what to try instead.
+
+    `error_type` is the kind in a word, for the journal: a class of its own gives its name.
+    """
+
+    def __init__(self, message: str, error_type: str = "") -> None:
+        super().__init__(message)
+        kind = "unreadable" if type(self) is SourceError else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__)
+        self.error_type = error_type or kind.lower()

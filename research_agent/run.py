@@ -110,7 +110,10 @@ class _Job:
         async with open_database(self.settings, lambda what: self.watch(Progress("waiting", what))) as pool:
             run = await self._find(pool)
             if run and run.brief and not self._may_go_on(run):
-                self.watch(Progress("note", f"already finished as {run.thread_id}; --fresh starts a new edition"))
+                steps = ", its checkpoints are pruned" if run.pruned else ""
+                self.watch(
+                    Progress("note", f"already finished as {run.thread_id}{steps}; --fresh starts a new edition")
+                )
                 return Brief.from_dict(run.brief)
             store = PageStore(pool, self.settings.cache_age)
             async with open_sources(self.settings, self.watch, store) as sources, self._open_models() as models:
@@ -125,7 +128,9 @@ class _Job:
         return None if run and run.outcome == "failed" else run
 
     def _may_go_on(self, run: Run) -> bool:
-        """Whether a finished run ended on a limit that is higher now."""
+        """Whether a finished run ended on a limit that is higher now. One without checkpoints cannot."""
+        if run.pruned:
+            return False
         before = Limits(**run.limits) if run.limits else Limits()
         return self.settings.limits(run.limits).allows_more_than(before, run.stop_reason)
 

@@ -24,7 +24,14 @@ _PROVIDERS = {
     "mistralai": "mistral_ai",
     "xai": "x_ai",
 }
+
 _WANTED = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+def semantic_names(model: str) -> tuple[str, str]:
+    """``gen_ai.provider.name`` and ``gen_ai.request.model`` of a model given as ``provider:name``."""
+    provider, _, name = model.partition(":")
+    return _PROVIDERS.get(provider, provider), name or provider
 
 
 def setup() -> Callable[[], None]:
@@ -58,15 +65,15 @@ def setup() -> Callable[[], None]:
 @contextmanager
 def model_span(model: str, purpose: str, step: int) -> Iterator[SetAttributes]:
     """One attempt of a model call: ``chat {model}``. `model` is ``provider:name``."""
-    provider, separator, name = model.partition(":")
+    provider, name = semantic_names(model)
     attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
-        "gen_ai.request.model": name if separator else model,
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": name,
         "research.purpose": purpose,
         "research.step": step,
     }
-    with _span(f"chat {name if separator else model}", "CLIENT", attributes) as set_attributes:
+    with _span(f"chat {name}", "CLIENT", attributes) as set_attributes:
         yield set_attributes
 
 

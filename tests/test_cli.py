@@ -102,9 +102,11 @@ def test_a_higher_limit_lets_a_run_go_on_that_had_ended_on_it(agent: Agent, corp
     assert after["thread_id"] == before["thread_id"]
     assert after["steps"] > before["steps"] == 2
     with psycopg.connect(agent.database_url) as connection:
-        [(earlier, starts)] = connection.execute("select earlier_briefs, starts from research.runs").fetchall()
+        [(earlier, starts)] = connection.execute(
+            "select earlier_briefs, (select count(*) from research.starts) from research.runs"
+        ).fetchall()
         repeated = connection.execute(
-            "select args from research.tool_calls group by args having count(*) > 1"
+            "select tool_call_arguments from research.tool_calls group by 1 having count(*) > 1"
         ).fetchall()
     assert [brief["stop_reason"] for brief in earlier] == ["max_steps"]
     assert starts == 2
@@ -182,7 +184,7 @@ def test_eight_processes_with_one_new_topic_run_it_once(agent: Agent, corpus: Pa
         process.communicate(timeout=90)
     assert {process.returncode for process in processes} <= {0, 5}
     with psycopg.connect(agent.database_url) as connection:
-        assert connection.execute("select count(*), max(starts) from research.runs").fetchall() == [(1, 1)]
+        assert connection.execute("select count(*), max(start) from research.starts").fetchall() == [(1, 1)]
 
 
 def test_a_dead_stderr_does_not_cost_the_brief(agent: Agent, corpus: Path) -> None:

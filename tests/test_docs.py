@@ -33,13 +33,13 @@ def test_every_query_of_the_sql_page_runs_and_finds_something(agent: Agent, corp
     assert [query for query in empty if "verdict <> 'supported'" not in query] == []
 
 
-def test_the_overview_agrees_with_the_brief(agent: Agent, corpus: Path) -> None:
+def test_the_summary_agrees_with_the_brief(agent: Agent, corpus: Path) -> None:
     import json
 
     brief = json.loads(agent.run("--topic", TOPIC, "--corpus", str(corpus), "--json").stdout)
     with psycopg.connect(agent.database_url) as connection:
         row = connection.execute(
-            "select status, outcome, steps, sources, tool_calls, model_calls from research.overview"
+            "select status, outcome, steps, sources, tool_calls, model_calls from research.run_summary"
         ).fetchone()
     usage = brief["usage"]
     expected = (brief["outcome"], brief["steps"], brief["sources_read"], usage["tool_calls"], usage["model_calls"])

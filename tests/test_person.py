@@ -70,7 +70,7 @@ def test_a_question_is_stored_and_answered_later(agent: Agent, model: FakeOpenAI
     first = agent.run("--topic", TOPIC, "--corpus", str(corpus))
     assert first.returncode == 6, first.stderr
     assert QUESTION in one_line(first)
-    [(thread_id, status)] = query(agent, "select thread_id, status from research.overview")
+    [(thread_id, status)] = query(agent, "select thread_id, status from research.run_summary")
     assert status == "waiting"
     assert f"research-agent answer {thread_id}" in first.stderr
     requests = len(model.requests)
@@ -83,7 +83,9 @@ def test_a_question_is_stored_and_answered_later(agent: Agent, model: FakeOpenAI
     assert answered.returncode == 0, answered.stderr
     assert "locks" in json.loads(answered.stdout)["claims"][0]["text"]
     assert any(message.get("content") == "ocean tides" for message in model.requests[requests]["messages"])
-    assert query(agent, "select content from research.tool_calls where tool = 'ask_human'") == [("ocean tides",)]
+    assert query(agent, "select tool_call_result from research.tool_calls where tool_name = 'ask_human'") == [
+        ("ocean tides",)
+    ]
     assert agent.run("answer", thread_id, "again").returncode == 2
 
 
@@ -112,7 +114,9 @@ def test_a_call_that_needs_approval_waits_for_it(
     [(thread_id,)] = query(agent, "select thread_id from research.runs")
     result = agent.run("answer", thread_id, reply)
     assert result.returncode == code, result.stderr
-    [(status, content)] = query(agent, "select status, content from research.tool_calls where tool = 'fetch_url'")
+    [(status, content)] = query(
+        agent, "select status, tool_call_result from research.tool_calls where tool_name = 'fetch_url'"
+    )
     assert status == ("success" if code == 0 else "error")
     assert code == 0 or "did not approve this call: no, that page is private" in content
 
@@ -121,7 +125,7 @@ def test_approval_without_a_person_is_refusal(agent: Agent, model: FakeOpenAI, c
     model.brain = make_brain(corpus, asks=False)
     result = agent.run("--topic", TOPIC, "--corpus", str(corpus), "--approve", "fetch_url", "--no-input")
     assert result.returncode == 4, result.stderr
-    assert query(agent, "select status from research.tool_calls where tool = 'fetch_url'") == [("error",)]
+    assert query(agent, "select status from research.tool_calls where tool_name = 'fetch_url'") == [("error",)]
 
 
 def test_on_a_terminal_the_question_is_asked_there(agent: Agent, model: FakeOpenAI, corpus: Path) -> None:

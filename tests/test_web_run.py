@@ -89,7 +89,7 @@ def test_faulty_pages_are_reported_and_never_cited(agent: Agent, web: Searchable
     assert {source["url"] for source in brief["sources"]} <= set(urls.values())
     with psycopg.connect(agent.database_url) as connection:
         errors = connection.execute(
-            "select args ->> 'url', content from research.tool_calls where status = 'error'"
+            "select tool_call_arguments ->> 'url', tool_call_result from research.tool_calls where status = 'error'"
         ).fetchall()
     assert any(url.endswith("/403") for url, _ in errors), errors
     assert all("Traceback" not in content for _, content in errors)

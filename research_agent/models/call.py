@@ -28,6 +28,7 @@ from research_agent.models.failures import TRANSIENT, Failure, Kind, read_failur
 from research_agent.models.history import make_legal
 from research_agent.models.prices import CallUsage, usage_of
 from research_agent.storage.journal import ModelCall, Purpose, message_from_json, message_to_json
+from research_agent.text import clean
 
 MAX_RETRIES = 3  # of one call after errors that pass, so 4 attempts
 MAX_REPAIRS = 2  # of one call after answers that can't be used
@@ -131,6 +132,8 @@ class _Call:
             latency_ms=round((time.perf_counter() - began) * 1000),
             response=message_to_json(answer) if isinstance(answer, AIMessage) and not failure else None,
             error=failure.text if failure else None,
+            error_type=failure.kind if failure else None,
+            **_said(answer),
             **asdict(usage),
         )
         await self._context.journal.save_model_call(call)
@@ -140,7 +143,9 @@ class _Call:
     async def record(self, number: int, error: str) -> None:
         """Journal an attempt that was not made."""
         site = self._site
-        call = ModelCall(site.step, site.purpose, number, self._name, datetime.now(UTC), 0, error=error)
+        call = ModelCall(
+            site.step, site.purpose, number, self._name, datetime.now(UTC), 0, error=error, error_type="server"
+        )
         await self._context.journal.save_model_call(call)
 
     def _judge(self, answer: AIMessage) -> Failure | None:
@@ -179,16 +184,29 @@ class _Call:
         return at_most if deadline is None else max(0.0, min(at_most, deadline - time.monotonic()))
 
 
+def _said(answer: BaseMessage | None) -> dict[str, Any]:
+    """What an answer says of itself, usable or not."""
+    if not isinstance(answer, AIMessage):
+        return {}
+    metadata = answer.response_metadata
+    reason = answers.finish_reason(answer)
+    return {
+        "response_model": clean(str(metadata.get("model_name") or metadata.get("model") or "")) or None,
+        "response_id": clean(str(metadata.get("id") or metadata.get("response_id") or "")) or None,
+        "finish_reasons": [clean(reason)] if reason else None,
+    }
+
+
 def _attributes(answer: BaseMessage | None, usage: CallUsage, failure: Failure | None) -> dict[str, Any]:
     """What a span says of an attempt, by the GenAI semantic conventions."""
     attributes: dict[str, Any] = {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
-        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
-        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read_input_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_output_tokens,
     }
     if isinstance(answer, AIMessage):
-        attributes["gen_ai.response.model"] = str(answer.response_metadata.get("model_name") or "") or None
+        attributes["gen_ai.response.model"] = _said(answer)["response_model"]
         attributes["gen_ai.response.finish_reasons"] = [answers.finish_reason(answer) or "unknown"]
     if failure:
         attributes["error.type"] = failure.kind

@@ -27,9 +27,9 @@ class CallUsage:
     """Tokens of one call: cached ones are part of the input, reasoning ones of the output. Fields as in the journal."""
 
     input_tokens: int = 0
-    cached_tokens: int = 0
+    cache_read_input_tokens: int = 0
     output_tokens: int = 0
-    reasoning_tokens: int = 0
+    reasoning_output_tokens: int = 0
     cost_usd: float | None = None
 
 
@@ -48,9 +48,9 @@ def usage_of(
     if usage := answer.usage_metadata:
         tokens = CallUsage(
             input_tokens=usage["input_tokens"],
-            cached_tokens=usage.get("input_token_details", {}).get("cache_read") or 0,
+            cache_read_input_tokens=usage.get("input_token_details", {}).get("cache_read") or 0,
             output_tokens=usage["output_tokens"],
-            reasoning_tokens=usage.get("output_token_details", {}).get("reasoning") or 0,
+            reasoning_output_tokens=usage.get("output_token_details", {}).get("reasoning") or 0,
         )
     elif ":" in model:
         tokens = CallUsage(
@@ -64,7 +64,9 @@ def usage_of(
         served = str(answer.response_metadata.get("model_name") or "")
         cost = cost_usd(f"{provider}:{served}", tokens, when) if served else None
         cost = cost if cost is not None else cost_usd(model, tokens, when, ceiling)
-    return CallUsage(tokens.input_tokens, tokens.cached_tokens, tokens.output_tokens, tokens.reasoning_tokens, cost)
+    return CallUsage(
+        tokens.input_tokens, tokens.cache_read_input_tokens, tokens.output_tokens, tokens.reasoning_output_tokens, cost
+    )
 
 
 def cost_usd(model: str, tokens: CallUsage, when: datetime, ceiling: tuple[float, float] | None = None) -> float | None:
@@ -78,7 +80,7 @@ def cost_usd(model: str, tokens: CallUsage, when: datetime, ceiling: tuple[float
     counted = Usage(
         input_tokens=tokens.input_tokens,
         output_tokens=tokens.output_tokens,
-        cache_read_tokens=tokens.cached_tokens or None,
+        cache_read_tokens=tokens.cache_read_input_tokens or None,
     )
     try:
         price = calc_price(

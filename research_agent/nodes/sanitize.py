@@ -29,12 +29,14 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
     answer, observations = last_turn(state["messages"])
     before = state.get("citations", [])
     ledger, messages, urls = before, list[AnyMessage](), list[str]()
+    readers: dict[int, str] = {}  # number of a source → the call that read it first in this turn
     for observation in observations:
         artifact = observation.artifact if isinstance(observation.artifact, dict) else {}
         urls += [canonical_url(hit["url"]) for hit in artifact.get("hits", [])]
         if observation.status == "success" and "citation" in artifact:
             ledger, message = _take_page(ledger, artifact["citation"], observation)
             messages.append(message)
+            readers.setdefault(len(ledger), observation.tool_call_id)
         elif observation.artifact is not None:
             messages.append(observation.model_copy(update={"artifact": None}))
     # By position: the ledger only grows, and comparing each entry with all is quadratic in a long run.
@@ -63,7 +65,7 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
             stagnant_turns=update["stagnant_turns"],
             stop_reason=update["stop_reason"],
             seconds=context.seconds,
-            citations=changed,
+            citations=[(number, entry, readers.get(number, "")) for number, entry in changed],
         )
     )
     return update

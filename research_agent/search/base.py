@@ -51,7 +51,7 @@ class SearchError(SourceError):
     """
 
     def __init__(self, message: str, trouble: Trouble = "failed", wait: float | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, f"search_{trouble}")
         self.trouble: Trouble = trouble
         self.wait = wait
 

@@ -19,6 +19,7 @@ from research_agent.limits import Spending
 from research_agent.state import Citation
 from research_agent.storage.database import Pool, fetch
 from research_agent.text import clean_json
+from research_agent.tracing import semantic_names
 from research_agent.web.page import Page
 from research_agent.web.urls import canonical_url
 
@@ -37,10 +38,14 @@ class ModelCall:
     latency_ms: int
     response: dict[str, Any] | None = None
     error: str | None = None
+    error_type: str | None = None  # a `models.failures.Kind`
+    response_model: str | None = None  # these three as the answer says, usable or not
+    response_id: str | None = None
+    finish_reasons: list[str] | None = None
     input_tokens: int = 0
-    cached_tokens: int = 0
+    cache_read_input_tokens: int = 0
     output_tokens: int = 0
-    reasoning_tokens: int = 0
+    reasoning_output_tokens: int = 0
     cost_usd: float | None = None
 
 
@@ -53,12 +58,23 @@ class ToolCall:
     message: ToolMessage
     started_at: datetime
     latency_ms: int
+    error_type: str | None = None
     page: Page | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class Lead:
+    """A place in a tool's result that offered an address; `rank` counts from 1."""
+
+    step: int
+    tool_call_id: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """One finished turn of the loop, and the ledger entries that it touched (number, entry)."""
+    """One finished turn of the loop, and the ledger entries that it touched: number, entry, and the id of the tool
+    call that read it in this turn."""
 
     step: int
     thought: str
@@ -68,7 +84,7 @@ class Turn:
     stagnant_turns: int
     stop_reason: str
     seconds: float = 0.0  # running time of all starts so far
-    citations: Sequence[tuple[int, Citation]] = ()
+    citations: Sequence[tuple[int, Citation, str]] = ()
 
 
 class Journal(Protocol):
@@ -125,6 +141,7 @@ class PostgresJournal:
         self.spending = Spending()
         self._model_calls: dict[tuple[int, str], dict[str, Any]] = {}
         self._tool_calls: dict[tuple[int, str], dict[str, Any]] = {}
+        self._leads: dict[str, Lead] = {}
 
     async def load(self, step: int) -> None:
         """Read what earlier starts of this run have used, and what they recorded of `step`, where it goes on.
@@ -138,7 +155,9 @@ class PostgresJournal:
         for row in await self._fetch("model_call_sizes"):
             self.spending.add_model_call(row["tokens"], row["usd"])
         for row in await self._fetch("tool_call_counts"):
-            self.spending.tool_calls[row["tool"]] = row["calls"]
+            self.spending.tool_calls[row["tool_name"]] = row["calls"]
+        for row in await self._fetch("offered_addresses"):
+            self._offer(row["urls"], row["step"], row["tool_call_id"])
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
         row = self._model_calls.get((step, purpose))
@@ -148,6 +167,7 @@ class PostgresJournal:
 
     async def save_model_call(self, call: ModelCall) -> None:
         values = {**asdict(call), "response": Jsonb(call.response) if call.response else None}
+        values["provider_name"], values["request_model"] = semantic_names(values.pop("model"))
         await self._fetch("save_model_call", **values)
         # A node that a question interrupts runs again in the same process.
         self._model_calls[call.step, call.purpose] = {"response": call.response, "attempt": call.attempt}
@@ -157,8 +177,8 @@ class PostgresJournal:
         row = self._tool_calls.get((step, tool_call_id))
         if row is None:
             return None
-        kept = {key: row[key] for key in ("tool_call_id", "content", "artifact", "status")}
-        return ToolMessage(name=tool, **kept)
+        kept = {key: row[key] for key in ("tool_call_id", "artifact", "status")}
+        return ToolMessage(name=tool, content=row["tool_call_result"], **kept)
 
     async def save_tool_call(self, call: ToolCall) -> None:
         message = call.message
@@ -170,24 +190,41 @@ class PostgresJournal:
             "save_tool_call",
             step=call.step,
             tool_call_id=message.tool_call_id,
-            tool=message.name,
-            args=Jsonb(clean_json(call.args)),
+            tool_name=message.name,
+            tool_call_arguments=Jsonb(clean_json(call.args)),
             status=message.status,
-            content=message.text,
+            error_type=call.error_type,
+            tool_call_result=message.text,
             artifact=Jsonb(message.artifact) if message.artifact is not None else None,
             started_at=call.started_at,
             latency_ms=call.latency_ms,
             page=Jsonb(page),
+            **self._lead_to(call),
         )
+        artifact = message.artifact if isinstance(message.artifact, dict) else {}
+        self._offer([hit["url"] for hit in artifact.get("hits", [])], call.step, message.tool_call_id)
+
+    def _offer(self, urls: Sequence[str], step: int, tool_call_id: str) -> None:
+        """Remember what offered each address first."""
+        for rank, url in enumerate(urls, start=1):
+            self._leads.setdefault(canonical_url(url), Lead(step, tool_call_id, rank))
+
+    def _lead_to(self, call: ToolCall) -> dict[str, Any]:
+        """Which earlier result offered the address of this call. One of the same turn can't have led to it."""
+        lead = self._leads.get(canonical_url(str(call.args.get("url", ""))))
+        if lead is None or lead.step >= call.step:
+            return {"lead_step": None, "lead_call_id": None, "lead_rank": None}
+        return {"lead_step": lead.step, "lead_call_id": lead.tool_call_id, "lead_rank": lead.rank}
 
     async def save_turn(self, turn: Turn) -> None:
         entries = [
             {
                 **{key: entry[key] for key in ("url", "title", "kind", "content_hash")},
                 "number": number,
+                "tool_call_id": tool_call_id,
                 "passages": [{"start": p["start"], "end": p["end"]} for p in entry["passages"]],
             }
-            for number, entry in turn.citations
+            for number, entry, tool_call_id in turn.citations
         ]
         await self._fetch("save_step", **{**asdict(turn), "citations": Jsonb(entries)})
 

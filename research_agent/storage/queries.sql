@@ -2,19 +2,29 @@
 
 -- name: find_runs
 -- The newest edition of each thread whose id may belong to a topic.
-select distinct on (base_thread_id) thread_id, base_thread_id, edition, topic, limits, outcome, stop_reason, brief
+select distinct on (base_thread_id) thread_id, base_thread_id, edition, topic, limits, outcome, stop_reason, brief,
+    pruned_at is not null as pruned
 from research.runs where base_thread_id = any(%(candidates)s)
 order by base_thread_id, edition desc
 
 -- name: start_run
--- Write the run before its first step, or count one more start of it.
-insert into research.runs (thread_id, base_thread_id, edition, topic, model, limits, options, starts, lease_token)
-values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(model)s, %(limits)s, %(options)s, 1, %(token)s)
-on conflict (thread_id) do update
-set starts = runs.starts + 1, limits = excluded.limits, options = excluded.options, lease_token = excluded.lease_token
-where runs.topic = excluded.topic  -- else the ids collide
-returning created_at, outcome, stop_reason, brief,
-    (select coalesce(max(seconds), 0)::float8 from research.steps s where s.thread_id = runs.thread_id) as seconds
+-- Write the run before its first step, and one more start of it; no row comes back when the ids of topics collide.
+with run as (
+    insert into research.runs (thread_id, base_thread_id, edition, topic, provider_name, request_model, limits, options, lease_token)
+    values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(provider_name)s, %(request_model)s, %(limits)s, %(options)s, %(token)s)
+    on conflict (thread_id) do update
+    set provider_name = excluded.provider_name, request_model = excluded.request_model, limits = excluded.limits,
+        options = excluded.options, lease_token = excluded.lease_token
+    where runs.topic = excluded.topic
+    returning thread_id, created_at, outcome, stop_reason, brief, pruned_at is not null as pruned),
+start as (
+    insert into research.starts (thread_id, start, provider_name, request_model, limits, holder, lease_token)
+    select thread_id, (select coalesce(max(start), 0) + 1 from research.starts where thread_id = %(thread_id)s),
+           %(provider_name)s, %(request_model)s, %(limits)s, (select holder from research.leases where thread_id = %(thread_id)s), %(token)s
+    from run)
+select created_at, outcome, stop_reason, brief, pruned,
+       (select coalesce(max(seconds), 0)::float8 from research.steps where thread_id = %(thread_id)s) as seconds
+from run
 
 -- name: set_waiting
 -- What the run waits for, or null.
@@ -22,7 +32,7 @@ update research.runs set waiting_for = %(questions)s, lease_token = %(token)s wh
 
 -- name: find_thread
 -- One run by its thread id.
-select thread_id, base_thread_id, edition, topic, limits, options, outcome, stop_reason, brief, waiting_for
+select thread_id, base_thread_id, edition, topic, limits, options, outcome, stop_reason, brief, waiting_for, pruned_at is not null as pruned
 from research.runs where thread_id = %(thread_id)s
 
 -- name: kept_claims
@@ -48,7 +58,7 @@ where thread_id = %(thread_id)s
 -- Record how the run ended, with its claims, in one statement.
 with claims as (
     insert into research.claims
-    select %(thread_id)s, c.*, %(token)s
+    select %(thread_id)s, position, bullet, text, sources, verdict, reason, score, quote, nullif(quote_source, 0), "start", "end", others, %(token)s
     from jsonb_to_recordset(%(claims)s) as c(position integer, bullet integer, text text, sources integer[],
         verdict text, reason text, score real, quote text, quote_source integer, "start" integer, "end" integer,
         others jsonb)
@@ -73,14 +83,16 @@ order by step, purpose, attempt desc
 
 -- name: save_model_call
 -- Record one finished model call.
-insert into research.model_calls (thread_id, step, purpose, attempt, model, response, error, input_tokens,
-    cached_tokens, output_tokens, reasoning_tokens, cost_usd, started_at, latency_ms, lease_token)
-values (%(thread_id)s, %(step)s, %(purpose)s, %(attempt)s, %(model)s, %(response)s, %(error)s, %(input_tokens)s,
-    %(cached_tokens)s, %(output_tokens)s, %(reasoning_tokens)s, %(cost_usd)s, %(started_at)s, %(latency_ms)s, %(token)s)
+insert into research.model_calls (thread_id, step, purpose, attempt, provider_name, request_model, response_model, response_id,
+    finish_reasons, response, error_type, error, input_tokens, cache_read_input_tokens, output_tokens, reasoning_output_tokens,
+    cost_usd, started_at, latency_ms, lease_token)
+values (%(thread_id)s, %(step)s, %(purpose)s, %(attempt)s, %(provider_name)s, %(request_model)s, %(response_model)s, %(response_id)s,
+    %(finish_reasons)s, %(response)s, %(error_type)s, %(error)s, %(input_tokens)s, %(cache_read_input_tokens)s, %(output_tokens)s, %(reasoning_output_tokens)s,
+    %(cost_usd)s, %(started_at)s, %(latency_ms)s, %(token)s)
 
 -- name: finished_tool_calls
 -- Tool calls of a step and later ones that came to an end before.
-select step, tool_call_id, status, content, artifact from research.tool_calls
+select step, tool_call_id, status, tool_call_result, artifact from research.tool_calls
 where thread_id = %(thread_id)s and step >= %(step)s
 
 -- name: model_call_sizes
@@ -90,7 +102,14 @@ from research.model_calls where thread_id = %(thread_id)s
 
 -- name: tool_call_counts
 -- How often each tool was called in a run.
-select tool, count(*) as calls from research.tool_calls where thread_id = %(thread_id)s group by tool
+select tool_name, count(*) as calls from research.tool_calls where thread_id = %(thread_id)s group by tool_name
+
+-- name: offered_addresses
+-- The addresses that each tool call of a run offered, in order.
+select step, tool_call_id, (select array_agg(hit ->> 'url' order by rank)
+                            from jsonb_array_elements(artifact -> 'hits') with ordinality as hits (hit, rank)) as urls
+from research.tool_calls
+where thread_id = %(thread_id)s and jsonb_array_length(artifact -> 'hits') > 0 order by step, started_at
 
 -- name: save_tool_call
 -- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
@@ -109,8 +128,10 @@ addresses as (
     where kind = 'page'
     on conflict (url_key) do update
     set url = excluded.url, content_hash = excluded.content_hash, fetched_at = excluded.fetched_at)
-insert into research.tool_calls (thread_id, step, tool_call_id, tool, args, status, content, artifact, started_at, latency_ms, lease_token)
-values (%(thread_id)s, %(step)s, %(tool_call_id)s, %(tool)s, %(args)s, %(status)s, %(content)s, %(artifact)s, %(started_at)s, %(latency_ms)s, %(token)s)
+insert into research.tool_calls (thread_id, step, tool_call_id, tool_name, tool_call_arguments, status, error_type, tool_call_result,
+    artifact, content_hash, lead_step, lead_call_id, lead_rank, started_at, latency_ms, lease_token)
+values (%(thread_id)s, %(step)s, %(tool_call_id)s, %(tool_name)s, %(tool_call_arguments)s, %(status)s, %(error_type)s, %(tool_call_result)s,
+    %(artifact)s, %(page)s ->> 'content_hash', %(lead_step)s, %(lead_call_id)s, %(lead_rank)s, %(started_at)s, %(latency_ms)s, %(token)s)
 
 -- name: find_page
 -- What an address gave when it was fetched last, unless that is too long ago.
@@ -121,9 +142,9 @@ where a.url_key = %(url_key)s and a.fetched_at > now() - make_interval(secs => %
 -- name: save_step
 -- Record a finished turn and what it added to the ledger, in one statement.
 with sources as (
-    insert into research.citations (thread_id, number, url, title, kind, content_hash, first_step, passages, lease_token)
-    select %(thread_id)s, c.number, c.url, c.title, c.kind, c.content_hash, %(step)s, c.passages, %(token)s
-    from jsonb_to_recordset(%(citations)s) as c(number integer, url text, title text, kind text, content_hash text, passages jsonb)
+    insert into research.citations (thread_id, number, url, title, kind, content_hash, read_thread_id, first_step, tool_call_id, passages, lease_token)
+    select %(thread_id)s, c.number, c.url, c.title, c.kind, c.content_hash, %(thread_id)s, %(step)s, c.tool_call_id, c.passages, %(token)s
+    from jsonb_to_recordset(%(citations)s) as c(number integer, url text, title text, kind text, content_hash text, tool_call_id text, passages jsonb)
     on conflict (thread_id, number) do update set passages = excluded.passages, lease_token = excluded.lease_token)
 insert into research.steps (thread_id, step, thought, tool_calls, new_sources, new_passages, stagnant_turns, stop_reason, seconds, lease_token)
 values (%(thread_id)s, %(step)s, %(thought)s, %(tool_calls)s, %(new_sources)s, %(new_passages)s, %(stagnant_turns)s, %(stop_reason)s,

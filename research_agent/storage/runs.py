@@ -14,6 +14,7 @@ from research_agent.errors import StorageError, UsageError
 from research_agent.limits import Limits
 from research_agent.storage.database import Pool, fetch
 from research_agent.text import clean
+from research_agent.tracing import semantic_names
 
 MAX_TOPIC_CHARS = 2000
 _DIGEST_LENGTHS = (10, 16, 24, 40)  # hex digits; 40 bits collide, so longer digests stand behind
@@ -31,6 +32,7 @@ class Run:
     outcome: str = ""
     stop_reason: str = ""
     brief: dict[str, Any] | None = None
+    pruned: bool = False  # its checkpoints were removed: it can be read, but not continued
 
 
 def clean_topic(topic: str) -> str:
@@ -90,6 +92,7 @@ async def start_run(
     pool: Pool, run: Run, *, model: str, limits: Limits, token: int, options: dict[str, Any] | None = None
 ) -> Start:
     """Write the row, or count another start of it."""
+    provider, name = semantic_names(model)
     rows = await fetch(
         pool,
         "start_run",
@@ -97,7 +100,8 @@ async def start_run(
         base_thread_id=run.base_thread_id,
         edition=run.edition,
         topic=run.topic,
-        model=model,
+        provider_name=provider,
+        request_model=name,
         limits=Jsonb(asdict(limits)),
         options=Jsonb(options or {}),
         token=token,
@@ -105,8 +109,8 @@ async def start_run(
     if not rows:
         raise StorageError("another topic took the same thread id a moment ago: run the same command again")
     (row,) = rows
-    stands = replace(run, outcome=row["outcome"] or "", stop_reason=row["stop_reason"], brief=row["brief"])
-    return Start(row["created_at"], row["seconds"], stands)
+    now = {"outcome": row["outcome"] or "", **{name: row[name] for name in ("stop_reason", "brief", "pruned")}}
+    return Start(row["created_at"], row["seconds"], replace(run, **now))
 
 
 async def find_thread(pool: Pool, thread_id: str) -> tuple[Run, dict[str, Any], list[str]]:
@@ -117,7 +121,7 @@ async def find_thread(pool: Pool, thread_id: str) -> tuple[Run, dict[str, Any], 
     """
     rows = await fetch(pool, "find_thread", thread_id=thread_id)
     if not rows:
-        raise UsageError(f"there is no run {thread_id}: research-agent psql -c 'table research.overview' lists them")
+        raise UsageError(f"there is no run {thread_id}: research-agent runs lists them")
     row = rows[0]
     options, waiting_for = row.pop("options"), row.pop("waiting_for")
     return Run(**{**row, "outcome": row["outcome"] or ""}), options, waiting_for or []

@@ -42,7 +42,7 @@ def make_ask_human() -> BaseTool:
         Args:
             question: one short question that can be answered in a sentence.
         """
-        raise SourceError(prompts.NOBODY_THERE)
+        raise SourceError(prompts.NOBODY_THERE, "nobody_there")
 
     return ask_human
 

@@ -43,7 +43,7 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
         """
         url = url.strip()
         if not _was_offered(url, runtime.state):
-            raise SourceError(prompts.NO_RESULT_YET)
+            raise SourceError(prompts.NO_RESULT_YET, "not_offered")
         runtime.stream_writer({"waiting": f"reading {short_address(url)}"})
         page = await reader.read(url)
         topic = runtime.state["topic"]

@@ -44,9 +44,12 @@ async def guard_tool_call(request: ToolCallRequest, execute: Execute) -> ToolMes
         message = _failure(request, prompts.LIMIT_REACHED.format(limit=limit))
     if message is None:
         started_at, began = datetime.now(UTC), time.perf_counter()
-        message, page = _bounded(await _observe(request, execute, context))
+        seen, error_type = await _observe(request, execute, context)
+        message, page = _bounded(seen)
         latency_ms = round((time.perf_counter() - began) * 1000)
-        await context.journal.save_tool_call(ToolCall(step, dict(call["args"]), message, started_at, latency_ms, page))
+        await context.journal.save_tool_call(
+            ToolCall(step, dict(call["args"]), message, started_at, latency_ms, error_type, page)
+        )
     # The same id when the step runs again: sanitize replaces the message by it.
     return message.model_copy(update={"id": f"tool-{step}-{call_id}"})
 
@@ -69,30 +72,35 @@ async def _forbidden_by(request: ToolCallRequest, context: ResearchContext) -> s
     return ""
 
 
-async def _observe(request: ToolCallRequest, execute: Execute, context: ResearchContext) -> ToolMessage:
+async def _observe(
+    request: ToolCallRequest, execute: Execute, context: ResearchContext
+) -> tuple[ToolMessage, str | None]:
+    """What the call gave, and the kind of failure in a word if it failed."""
     if (reply := _reply(request, context)) is not None and (answer := observation_of(request.tool_call, reply)):
-        return answer
+        return answer, "refused_by_person" if answer.status == "error" else None
     name = request.tool_call["name"]
     seconds = max(0.0, min(context.limits.max_seconds_per_tool, context.seconds_to_read))
     if request.tool is None:
         known = ", ".join(sorted(tool.name for tool in request.runtime.tools))
-        return _failure(request, prompts.UNKNOWN_TOOL.format(name=name, tools=known))
+        return _failure(request, prompts.UNKNOWN_TOOL.format(name=name, tools=known)), "unknown_tool"
     try:
         with tracing.tool_span(name, request.tool_call["id"] or ""):
             async with asyncio.timeout(seconds):
                 result = await execute(request)
     except TimeoutError:
-        return _failure(request, prompts.TOOL_TIMEOUT.format(name=name, seconds=seconds))
+        return _failure(request, prompts.TOOL_TIMEOUT.format(name=name, seconds=seconds)), "timeout"
     except SourceError as error:
-        return _failure(request, str(error))
+        return _failure(request, str(error)), error.error_type
     except (GraphBubbleUp, StorageError):
         raise
     except Exception as error:
         _log.warning("tool %s failed: %s", name, type(error).__name__)
-        return _failure(request, prompts.TOOL_FAILED.format(name=name, error=type(error).__name__))
+        kind = type(error).__name__
+        return _failure(request, prompts.TOOL_FAILED.format(name=name, error=kind)), kind
     if isinstance(result, ToolMessage):
-        return result
-    return _failure(request, prompts.TOOL_FAILED.format(name=name, error="it tried to change the run"))
+        # ToolNode itself answers arguments that do not fit.
+        return result, "invalid_arguments" if result.status == "error" else None
+    return _failure(request, prompts.TOOL_FAILED.format(name=name, error="it tried to change the run")), "command"
 
 
 def _reply(request: ToolCallRequest, context: ResearchContext) -> str | None:

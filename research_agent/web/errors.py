@@ -47,7 +47,7 @@ class HttpStatus(SourceError):
     """The server answered with an error. `retry_after` is in seconds, ``None`` when it did not say."""
 
     def __init__(self, message: str, status: int, retry_after: float | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, f"{status}")
         self.status = status
         self.retry_after = retry_after
 

@@ -49,7 +49,12 @@ async def test_the_answer_is_recorded_with_tokens_and_cost(api: FakeGemini, gemi
     answer = await desk.call(gemini)
     (row,) = desk.journal.model_calls
     assert (answer.text, answer.id) == ("Hello.", "reason-1")
-    assert (row.input_tokens, row.cached_tokens, row.output_tokens, row.reasoning_tokens) == (1000, 400, 100, 80)
+    assert (row.input_tokens, row.cache_read_input_tokens, row.output_tokens, row.reasoning_output_tokens) == (
+        1000,
+        400,
+        100,
+        80,
+    )
     assert row.cost_usd == pytest.approx((600 * 0.30 + 400 * 0.03 + 100 * 2.50) / 1e6)
     assert row.response is not None
     assert row.response["data"]["response_metadata"]["model_name"] == "gemini-3.5-flash-lite"

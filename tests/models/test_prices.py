@@ -57,7 +57,7 @@ def test_cached_tokens_are_cheaper_and_thinking_is_output() -> None:
         }
     )
     usage = usage_of(message, PROMPT, "google_genai:gemini-3.5-flash-lite", IN_2026)
-    assert (usage.cached_tokens, usage.reasoning_tokens) == (1000, 90)
+    assert (usage.cache_read_input_tokens, usage.reasoning_output_tokens) == (1000, 90)
     assert usage.cost_usd == pytest.approx((1000 * 0.03 + 100 * 2.5) / 1e6)
 
 

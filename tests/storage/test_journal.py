@@ -66,9 +66,9 @@ def test_what_postgresql_refuses_is_cleaned_before_it_is_stored() -> None:
 async def test_finished_calls_are_found_after_a_restart(empty_database: str) -> None:
     async with open_journal(empty_database) as (pool, journal):
         answer = AIMessage("hello", id="reason-2")
-        failed = ModelCall(2, "reason", 1, "m", NOW, 5, error="503")
+        failed = ModelCall(2, "reason", 1, "m", NOW, 5, error="503", error_type="server")
         good = ModelCall(2, "reason", 2, "m", NOW, 5, response=message_to_json(answer))
-        for call in (failed, good, ModelCall(3, "reason", 1, "m", NOW, 5, error="429")):
+        for call in (failed, good, ModelCall(3, "reason", 1, "m", NOW, 5, error="429", error_type="rate_limit")):
             await journal.save_model_call(call)
         observation = ToolMessage("seen", tool_call_id="c1", name="fetch_url", artifact={"hits": []}, status="error")
         page = Page("https://x.example", "X", "text", published="2026")
@@ -96,7 +96,7 @@ async def test_a_runner_without_the_lease_cannot_write(empty_database: str) -> N
         with pytest.raises(LeaseLost):
             await journal.save_turn(Turn(1, "", 0, 0, 0, 0, ""))
         with pytest.raises(LeaseLost):
-            await journal.save_model_call(ModelCall(1, "reason", 1, "m", NOW, 5, error="x"))
+            await journal.save_model_call(ModelCall(1, "reason", 1, "m", NOW, 5, error="x", error_type="server"))
 
 
 @pytest.mark.parametrize("purpose", ["reason", "write", "repair", "judge"])

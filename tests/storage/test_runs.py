@@ -90,7 +90,7 @@ async def test_starts_are_counted_and_the_first_start_keeps_its_time(empty_datab
         assert len(set(times)) == 1
         assert abs((datetime.now(UTC) - times[0]).total_seconds()) < 60
         async with pool.connection() as connection:
-            row = await (await connection.execute(b"select starts, status from research.overview")).fetchone()
+            row = await (await connection.execute(b"select starts, status from research.run_summary")).fetchone()
         assert row == {"starts": 3, "status": "interrupted"}
         assert await fetch(pool, "usage", thread_id=run.thread_id) == [
             {"model_calls": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0, "tool_calls": 0}
