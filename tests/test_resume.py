@@ -99,7 +99,8 @@ def check_no_finished_call_ran_again(agent: Agent, undisturbed: dict[str, Any]) 
 def recorded_calls(url: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url) as connection:
         return connection.execute(
-            "select step, tool_name, tool_call_arguments::text, status, tool_call_result from research.tool_calls order by 1, 2, 3"
+            "select step, tool_name, tool_call_arguments::text, status, tool_call_result "
+            "from research.tool_calls order by 1, 2, 3"
         ).fetchall()
 
 

@@ -73,7 +73,7 @@ async def test_finished_calls_are_found_after_a_restart(empty_database: str) -> 
         observation = ToolMessage("seen", tool_call_id="c1", name="fetch_url", artifact={"hits": []}, status="error")
         page = Page("https://x.example", "X", "text", published="2026")
         for step in (2, 3):
-            await journal.save_tool_call(ToolCall(step, {"url": "a\x00"}, observation, NOW, 7, page))
+            await journal.save_tool_call(ToolCall(step, {"url": "a\x00"}, observation, NOW, 7, "unreadable", page))
 
         later = PostgresJournal(pool, journal._key["thread_id"], journal._key["token"])
         await later.load(2)
