@@ -39,11 +39,16 @@ def render_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: For
     match form:
         case "json":
             names = _unique(columns)
-            return _json([dict(zip(names, row, strict=True)) for row in rows], "\n") + "\n"
+            return to_json([dict(zip(names, row, strict=True)) for row in rows]) + "\n"
         case "csv":
             return _csv(columns, rows)
         case "table":
             return _table(columns, rows, width)
+
+
+def to_json(value: Any, *, indented: bool = True) -> str:
+    """`value` as JSON, indented or in one line; times as ISO 8601, numbers with their own digits."""
+    return _json(value, "\n" if indented else "")
 
 
 def _unique(columns: Sequence[str]) -> list[str]:

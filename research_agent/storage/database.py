@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +15,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from research_agent.errors import LeaseLost, StorageError
@@ -23,6 +25,7 @@ Pool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
 
 _SETUP_LOCK = 7_270_015_031  # any fixed number; one lock for all schema changes of this program
 _CONNECT_SECONDS = 10
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _FENCED = "RA001"  # errcode of research.check_lease()
 
 
@@ -41,20 +44,35 @@ async def open_database(settings: Settings, waiting: Callable[[str], None] = lam
     Raises:
         StorageError: the database cannot be reached, started or used; the message says why and what to do.
     """
+    async with _open_server(settings, waiting) as (dsn, embedded), open_pool(dsn, embedded=embedded) as pool:
+        yield pool
+
+
+@asynccontextmanager
+async def _open_server(settings: Settings, waiting: Callable[[str], None]) -> AsyncIterator[tuple[str, bool]]:
+    """The DSN, and whether it is the embedded server's, which is up as long as the body runs."""
     if settings.database_url:
-        async with open_pool(settings.database_url.get_secret_value(), embedded=False) as pool:
-            yield pool
+        yield settings.database_url.get_secret_value(), False
         return
     from research_agent.storage.embedded import server_of
 
     server = server_of(settings)
     waiting("the embedded PostgreSQL")
-    dsn = await asyncio.to_thread(server.ensure)
     try:
-        async with open_pool(dsn, embedded=True) as pool:
-            yield pool
+        yield await asyncio.to_thread(server.ensure), True
     finally:
         server.release()
+
+
+async def migrate(settings: Settings) -> tuple[int, int]:
+    """Bring the schema up to date, as each run does; its version before and after.
+
+    Raises:
+        StorageError: as `open_database`.
+    """
+    async with _open_server(settings, lambda what: None) as (dsn, _):
+        with translated():
+            return await _ensure_schema(dsn), len(_migrations())
 
 
 @asynccontextmanager
@@ -88,14 +106,32 @@ async def open_pool(dsn: str, *, embedded: bool) -> AsyncIterator[Pool]:
 async def fetch(pool: Pool, name: str, **values: Any) -> list[DictRow]:
     """Run the named query; its rows, or an empty list for a statement that gives none.
 
+    What PostgreSQL cannot hold (NUL, lone surrogates, NaN in JSON) is taken out of `values` here, wherever it is from.
+
     Raises:
         LeaseLost: the statement was fenced off, because another process took the thread over.
         StorageError: any other failure of the database.
     """
     with translated():
         async with pool.connection() as connection:
-            cursor = await connection.execute(queries()[name], values)
+            cursor = await connection.execute(queries()[name], {key: _storable(each) for key, each in values.items()})
             return await cursor.fetchall() if cursor.description else []
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return _UNSTORABLE.sub("", value)
+        case Jsonb():
+            return Jsonb(_storable(value.obj))
+        case float() if not math.isfinite(value):
+            return None
+        case list() | tuple():
+            return [_storable(item) for item in value]
+        case dict():
+            return {_storable(key): _storable(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 @contextmanager
@@ -170,8 +206,11 @@ def _connection_options() -> dict[str, Any]:
     }
 
 
-async def _ensure_schema(dsn: str) -> None:
-    """Bring both schemas up to date; safe for many processes at once, cheap when there is nothing to do."""
+async def _ensure_schema(dsn: str) -> int:
+    """Bring both schemas up to date; safe for many processes at once, cheap when there is nothing to do.
+
+    Returns our version before.
+    """
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
@@ -185,28 +224,31 @@ async def _ensure_schema(dsn: str) -> None:
     except TimeoutError:
         raise StorageError(_unreachable("timeout")) from None
     async with connection:
-        if await _is_current(connection):
-            return
+        before = await _version(connection)
+        if before == len(_migrations()):
+            return before
         # Polled, never awaited: CREATE INDEX CONCURRENTLY waits for every open statement, a waiting lock included.
         while not await _value(connection, "select pg_try_advisory_lock(%s)", _SETUP_LOCK):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         try:
-            if not await _is_current(connection):
+            if await _version(connection) < len(_migrations()):
                 await _migrate(connection)
         finally:
             await connection.execute("select pg_advisory_unlock(%s)", (_SETUP_LOCK,))
+    return before
 
 
-async def _is_current(connection: psycopg.AsyncConnection[DictRow]) -> bool:
+async def _version(connection: psycopg.AsyncConnection[DictRow]) -> int:
+    """The version of our schema, 0 for none; refuses one that is newer than this program."""
     if await _value(connection, "select to_regclass('research.migrations') is null"):
-        return False
-    version = await _value(connection, "select coalesce(max(version), 0) from research.migrations")
+        return 0
+    version = int(await _value(connection, "select coalesce(max(version), 0) from research.migrations"))
     if version > len(_migrations()):
         raise StorageError(
             f"the database has schema version {version}, this program knows {len(_migrations())}: "
             "pip install -U research-agent, or use another database"
         )
-    return bool(version == len(_migrations()))
+    return version
 
 
 async def _migrate(connection: psycopg.AsyncConnection[DictRow]) -> None:

@@ -173,3 +173,71 @@ where thread_id = %(thread_id)s and token = %(token)s returning token
 -- name: release_lease
 -- Let go of a thread.
 update research.leases set expires_at = '-infinity' where thread_id = %(thread_id)s and token = %(token)s
+
+-- name: list_runs
+-- Runs by status or outcome, by when they began, and by words of the topic or of a sentence that was kept.
+select thread_id, status, outcome, stop_reason, topic, edition, provider_name, request_model, starts, steps, sources, sentences, dropped,
+       model_calls, tool_calls, input_tokens, output_tokens, cost_usd, seconds, started_at, ended_at, forked_from, forked_at_step, pruned_at
+from research.run_summary
+where (%(status)s::text is null or %(status)s in (status, outcome))
+  and (%(since)s::timestamptz is null or started_at >= %(since)s)
+  and (%(text)s::text is null or position(lower(%(text)s) in lower(topic)) > 0 or thread_id in (
+      select thread_id from research.claims where verdict = 'supported' and position(lower(%(text)s) in lower(text)) > 0))
+order by started_at desc, thread_id limit %(limit)s
+
+-- name: summarise_run
+-- One run in a row.
+select * from research.run_summary where thread_id = %(thread_id)s
+
+-- name: list_starts
+-- When a run was taken up, by whom, with which model.
+select start, started_at, holder, provider_name, request_model, limits from research.starts
+where thread_id = %(thread_id)s order by start
+
+-- name: list_trace
+-- The conversation of a run from a line on; observations up to so many characters, null is all of them.
+select step, line, purpose, attempt, start, thought, tool_name, tool_call_arguments, status,
+       left(observation, %(characters)s) as observation, length(observation) as observation_length, new_sources,
+       model_latency_ms, tool_latency_ms, input_tokens, output_tokens, cost_usd, started_at
+from research.trace where thread_id = %(thread_id)s and line >= %(line)s order by line
+
+-- name: describe_server
+-- Where the data are.
+select current_setting('server_version') as version, current_database() as database, current_user as role,
+       pg_database_size(current_database()) as bytes,
+       (select max(version) from research.migrations) as schema_version,
+       (select max(v) from checkpoint_migrations) as checkpoint_version
+
+-- name: table_sizes
+-- Rows (estimated), dead rows and bytes of each table, with its indexes.
+select case when schemaname = 'research' then 'research.' else '' end || relname as name, n_live_tup as rows, n_dead_tup as dead,
+       pg_total_relation_size(relid) as bytes
+from pg_stat_user_tables
+where schemaname = 'research' or relname in ('checkpoints', 'checkpoint_blobs', 'checkpoint_writes')
+order by bytes desc
+
+-- name: check_database
+-- What must never be: a name and how often it is so.
+select 'finished runs without a brief' as what, count(*) as found from research.runs where finished_at is not null and brief is null
+union all
+select 'pages whose text is not what was stored', count(*) from research.pages
+where encode(sha256(convert_to(text, 'UTF8')), 'hex') <> content_hash
+union all
+select 'kept sentences whose passage does not stand in its page', count(*) from research.claim_support
+where verdict = 'supported' and quote_holds is not true
+union all
+select 'kept sentences that cite a source that is not in the ledger', count(*) from research.claims k
+where verdict = 'supported' and exists (
+    select from unnest(k.sources) as n (number)
+    where not exists (select from research.citations c where c.thread_id = k.thread_id and c.number = n.number))
+union all
+select 'finished runs whose brief has another number of sentences than the table of claims', count(*) from research.runs r
+where brief is not null and jsonb_array_length(brief -> 'claims') <>
+    (select count(*) from research.claims k where k.thread_id = r.thread_id and k.verdict = 'supported')
+union all
+select 'unfinished runs with steps and without checkpoints', count(*) from research.runs r
+where finished_at is null and exists (select from research.steps s where s.thread_id = r.thread_id)
+  and not exists (select from checkpoints c where c.thread_id = r.thread_id)
+union all
+select 'unusable indexes', count(*) from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
+where not i.indisvalid and (n.nspname = 'research' or c.relname like 'checkpoint%%')
