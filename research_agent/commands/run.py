@@ -48,10 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def answer(words: Sequence[str]) -> int:
     """``research-agent answer``: answer a run that waits for a person, and go on with it."""
+    arguments = make_answer_parser().parse_args(words)
     from research_agent.storage.database import open_database
     from research_agent.storage.runs import find_thread
-
-    arguments = make_answer_parser().parse_args(words)
 
     async def look_up() -> argparse.Namespace:
         async with open_database(settings_here()) as pool:

@@ -18,8 +18,6 @@ _STATES = ("running", "waiting", "interrupted", "finished", "complete", "partial
 
 def list_runs(words: Sequence[str]) -> int:
     """The runs that match, the newest first."""
-    from research_agent.export.table import render_rows
-
     parser = Parser(prog="research-agent runs", description="List runs, the newest first.")
     parser.add_argument("--status", choices=_STATES, metavar="STATUS", help=f"one of {', '.join(_STATES)}")
     parser.add_argument("--since", type=moment, metavar="WHEN", help="begun since then: 2026-11-30, 12h, 7d, 4w")
@@ -28,6 +26,8 @@ def list_runs(words: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="everything that is known of each, as JSON")
     arguments = parser.parse_args(words)
     rows = run_async(_find(arguments))
+    from research_agent.export.table import render_rows
+
     if arguments.json:
         columns = list(rows[0]) if rows else []
         sys.stdout.write(render_rows(columns, [list(row.values()) for row in rows], "json"))

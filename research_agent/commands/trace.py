@@ -48,6 +48,8 @@ async def _trace(thread_id: str, *, follow: bool, full: bool, as_json: bool) -> 
             return
         if not as_json:
             sys.stdout.write(f"{_one_line(run['topic'])}\n")
+            if run["forked_from"]:
+                sys.stdout.write(f"goes on from {run['forked_from']} after step {run['forked_at_step']}\n")
         rows = _follow(pool, thread_id) if follow else _stored(pool, thread_id)
         async for row in rows:
             sys.stdout.write((to_json(row, indented=False) if as_json else "\n".join(_lines(row, full=full))) + "\n")
