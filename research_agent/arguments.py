@@ -21,6 +21,7 @@ goes on when the limit is higher.
 more commands:
   research-agent answer THREAD "TEXT"   answer a run that waits for a person, and go on with it
   research-agent verify THREAD [--live] check a stored brief again, against stored pages and against the web
+  research-agent sql "SELECT …"         read the journal of all runs with SQL; nothing can be changed: see docs/sql.md
   research-agent psql [ARGS]            the database of all runs in PostgreSQL's shell: see docs/sql.md
 
 exit codes:

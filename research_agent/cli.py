@@ -94,7 +94,13 @@ def _answer(words: Sequence[str]) -> int:
     return _run(run_async(look_up()))
 
 
-_COMMANDS = {"psql": _psql, "verify": _verify, "answer": _answer}
+def _sql(words: Sequence[str]) -> int:
+    from research_agent.commands import sql
+
+    return sql.main(words)
+
+
+_COMMANDS = {"psql": _psql, "verify": _verify, "answer": _answer, "sql": _sql}
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -170,8 +170,12 @@ def _connection_options() -> dict[str, Any]:
     }
 
 
-async def _ensure_schema(dsn: str) -> None:
-    """Bring both schemas up to date; safe for many processes at once, cheap when there is nothing to do."""
+async def connect(dsn: str) -> psycopg.AsyncConnection[DictRow]:
+    """A connection outside of any pool, in autocommit mode; use it within ``translated()``.
+
+    Raises:
+        StorageError: `dsn` is malformed, or nobody answers.
+    """
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
@@ -181,9 +185,14 @@ async def _ensure_schema(dsn: str) -> None:
     # libpq's connect_timeout ends at the handshake; a server that hangs later needs a deadline as well.
     try:
         async with asyncio.timeout(_CONNECT_SECONDS + 2):
-            connection = await psycopg.AsyncConnection.connect(dsn, **_connection_options())
+            return await psycopg.AsyncConnection.connect(dsn, **_connection_options())
     except TimeoutError:
         raise StorageError(_unreachable("timeout")) from None
+
+
+async def _ensure_schema(dsn: str) -> None:
+    """Bring both schemas up to date; safe for many processes at once, cheap when there is nothing to do."""
+    connection = await connect(dsn)
     async with connection:
         if await _is_current(connection):
             return
@@ -212,6 +221,8 @@ async def _is_current(connection: psycopg.AsyncConnection[DictRow]) -> bool:
 async def _migrate(connection: psycopg.AsyncConnection[DictRow]) -> None:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
+    from research_agent.storage.reader import set_up_reader
+
     await AsyncPostgresSaver(connection).setup()
     broken = await _value(
         connection,
@@ -233,6 +244,7 @@ async def _migrate(connection: psycopg.AsyncConnection[DictRow]) -> None:
             async with connection.transaction():
                 await connection.execute(script)
                 await connection.execute("insert into research.migrations (version) values (%s)", (version,))
+    await set_up_reader(connection)
 
 
 @cache
