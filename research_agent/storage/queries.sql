@@ -191,6 +191,7 @@ grant select on all tables in schema research to research_reader
 -- name: make_read_only
 -- The function that runs statements of users. Within SECURITY DEFINER PostgreSQL lets nobody change the role, so
 -- its owner's rights are all that a statement has; after SET ROLE, set_config('role', …) would give back the caller's.
+-- Each row is an object. Where there is none, a list has the columns' names: `found` is then a row of nulls.
 grant create on schema research to research_reader;
 set local role research_reader;
 create or replace function research.read_only(query text, row_limit integer) returns setof json
@@ -201,7 +202,7 @@ declare
     lines bigint := 0;
     bytes bigint := 0;
 begin
-    for found in execute query loop
+    for found in execute query loop  -- refuses several statements, and those that give no rows
         line := pg_catalog.to_json(found);
         lines := lines + 1;
         bytes := bytes + pg_catalog.octet_length(line::text);
@@ -212,6 +213,10 @@ begin
         return next line;
         exit when lines > row_limit;  -- one more than asked for: it tells that there are more
     end loop;
+    if lines = 0 then
+        return next (select coalesce(pg_catalog.json_agg(name), '[]')
+                     from pg_catalog.json_object_keys(pg_catalog.to_json(found)) as name);
+    end if;
 end $body$;
 revoke all on function research.read_only(text, integer) from public;
 grant execute on function research.read_only(text, integer) to session_user;
@@ -232,18 +237,14 @@ left join pg_proc p on p.oid = to_regprocedure('research.read_only(text,integer)
 -- name: limit_reader
 -- For this transaction. Only a superuser may set the last one, and only he is not under the limit of the server.
 select set_config('statement_timeout', %(timeout)s, true), set_config('lock_timeout', '5s', true),
-       set_config('idle_in_transaction_session_timeout', '60s', true),
-       set_config('search_path', 'research, pg_catalog, pg_temp', true),
+       set_config('idle_in_transaction_session_timeout', '60s', true), set_config('client_encoding', 'UTF8', true),
+       set_config('search_path', 'pg_catalog, pg_temp', true),
        case when current_setting('is_superuser') = 'on' then set_config('temp_file_limit', '1GB', true) end
 
--- name: become_reader
--- Only to have a statement looked at, never to run it: it could change the role back.
-set local role research_reader
-
 -- name: read_rows
--- Rows as JSON, one more than the limit when there are more.
+-- What a statement gives, one more row than the limit when there are more.
 select line::text from research.read_only(%(statement)s, %(limit)s) as line
 
 -- name: unlock_all
 -- Advisory locks of a session outlive its transaction, and behind a pooler the session outlives us.
-select pg_advisory_unlock_all()
+select pg_catalog.pg_advisory_unlock_all()

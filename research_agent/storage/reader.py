@@ -2,8 +2,10 @@
 
 Four walls stand one behind the other, since each has a hole: the rights of the role ``research_reader``, who may
 only select; a read-only transaction; a rollback at its end, and the end of the connection; a statement timeout.
-A statement runs inside of ``research.read_only()``, a SECURITY DEFINER function of that role, and never after
-``SET ROLE``, which a function called in the middle of a SELECT can take back.
+
+A statement is parsed and run inside of ``research.read_only()``, a SECURITY DEFINER function of that role, and nowhere
+else. After ``SET ROLE`` a function called in the middle of a SELECT could take the role back, and not even parsing
+is harmless: the CHECK of a domain runs for a literal in the text.
 """
 
 from __future__ import annotations
@@ -19,15 +21,12 @@ from decimal import Decimal
 from typing import Any
 
 import psycopg
-from psycopg import generators, pq
+from psycopg import pq
 from psycopg.rows import DictRow
 
 from research_agent.errors import StorageError, UsageError
 from research_agent.storage.database import connect, queries, translated
 from research_agent.text import clean
-
-MAX_SECONDS = 600
-MAX_ROWS = 1_000_000
 
 _TRIES = 3
 _GRACE_SECONDS = 5.0  # what the server has to stop a statement by itself
@@ -82,41 +81,37 @@ async def read(dsn: str, statement: str, *, limit: int = 1000, seconds: float = 
     if "\0" in statement:
         raise UsageError("the statement holds a NUL character: remove it")
     try:
-        text = statement.encode()
+        statement.encode()
     except UnicodeEncodeError:
         raise UsageError("the statement is no valid Unicode text: remove its lone surrogates") from None
     with translated():
         connection = await connect(dsn)
         try:
             async with asyncio.timeout(seconds + _GRACE_SECONDS):
-                return await _read(connection, text, limit, seconds)
+                return await _read(connection, statement, limit, seconds)
         except TimeoutError:
             raise _too_slow(seconds) from None
         finally:
             await connection.close()
 
 
-async def _read(connection: _Connection, text: bytes, limit: int, seconds: float) -> Rows:
+async def _read(connection: _Connection, statement: str, limit: int, seconds: float) -> Rows:
     connection.prepare_threshold = None
     await connection.set_read_only(True)
     async with connection.transaction(force_rollback=True):
-        await connection.execute("set local client_encoding = 'UTF8'")
-        await _check_reader(connection)
         await connection.execute(queries()["limit_reader"], {"timeout": f"{max(1, round(seconds * 1000))}ms"})
-        with _refusals(seconds):
-            columns = await _describe(connection, text)
-            try:
-                async with connection.transaction(force_rollback=True):
-                    values = {"statement": text.decode(), "limit": limit}
+        await _check_reader(connection)
+        try:
+            async with connection.transaction(force_rollback=True):
+                with _refusals(statement, seconds):
+                    # One statement on the wire: its timer cannot be switched off from within.
+                    values = {"statement": statement, "limit": limit}
                     cursor = await connection.execute(queries()["read_rows"], values)
-                    lines = _values(cursor.pgresult)
-            finally:
-                with contextlib.suppress(psycopg.Error):
-                    await connection.execute(queries()["unlock_all"])
-    try:
-        return Rows(columns, [_row(line) for line in lines[:limit]], more=len(lines) > limit)
-    except RecursionError:
-        raise UsageError("a value of the result is nested too deeply: select a part of it") from None
+                lines = _values(cursor.pgresult)
+        finally:
+            with contextlib.suppress(psycopg.Error):
+                await connection.execute(queries()["unlock_all"])
+    return _rows(lines, limit)
 
 
 async def _check_reader(connection: _Connection) -> None:
@@ -127,6 +122,8 @@ async def _check_reader(connection: _Connection) -> None:
             "the role research_reader may do more than read: an administrator takes its attributes and memberships "
             "away (alter role research_reader nosuperuser nocreaterole nocreatedb noreplication nobypassrls; revoke …)"
         )
+    if state["has_function"]:
+        return
     missing = [] if state["exists"] else ["create role research_reader;"]
     if not state["is_member"]:
         missing.append(f"grant research_reader to {pq.Escaping().escape_identifier(state['login'].encode()).decode()};")
@@ -135,31 +132,7 @@ async def _check_reader(connection: _Connection) -> None:
             f"the database has no role that may only read: let an administrator run {' '.join(missing)} "
             "and then run research-agent db migrate"
         )
-    if not state["has_function"]:
-        raise StorageError("the database is not set up for reading: run research-agent db migrate as its owner")
-
-
-async def _describe(connection: _Connection, text: bytes) -> list[str]:
-    """Names of the columns that the statement gives. PostgreSQL parses it, as the reader, and runs nothing."""
-    async with connection.transaction(force_rollback=True):
-        await connection.execute(queries()["become_reader"])
-        connection.pgconn.send_prepare(b"", text)  # refuses several statements
-        await _result(connection)
-        connection.pgconn.send_describe_prepared(b"")
-        described = await _result(connection)
-    if not described.nfields:
-        raise UsageError(
-            "the statement gives no rows, so it is not run: only reading is possible here, with one "
-            "SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN"
-        )
-    return [(described.fname(i) or b"").decode(errors="replace") for i in range(described.nfields)]
-
-
-async def _result(connection: _Connection) -> pq.abc.PGresult:
-    result: pq.abc.PGresult = (await connection.wait(generators.execute(connection.pgconn)))[-1]
-    if result.status != pq.ExecStatus.COMMAND_OK:
-        raise psycopg.errors.error_from_result(result)
-    return result
+    raise StorageError("the database is not set up for reading: let its owner run research-agent db migrate")
 
 
 def _values(result: pq.abc.PGresult | None) -> list[bytes]:
@@ -168,40 +141,55 @@ def _values(result: pq.abc.PGresult | None) -> list[bytes]:
 
 
 @contextmanager
-def _refusals(seconds: float) -> Iterator[None]:
+def _refusals(statement: str, seconds: float) -> Iterator[None]:
     """PostgreSQL's refusal of a statement as an error of ours, in its own words."""
     began = time.monotonic()
     try:
         yield
     except psycopg.errors.QueryCanceled as error:
-        raise (_too_slow(seconds) if time.monotonic() - began >= seconds * 0.9 else _refused(error)) from error
+        in_time = time.monotonic() - began < seconds * 0.9  # then somebody else cancelled it
+        raise (_refused(error, statement) if in_time else _too_slow(seconds)) from error
     except psycopg.Error as error:
         if error.sqlstate is None or error.sqlstate.startswith(_FOREIGN_STATES):
             raise
-        raise _refused(error) from error
+        raise _refused(error, statement) from error
 
 
-def _refused(error: psycopg.Error) -> UsageError:
+def _refused(error: psycopg.Error, statement: str) -> UsageError:
     about = error.diag
-    place = f" at character {about.statement_position}" if about.statement_position else ""
+    place = f" at character {about.internal_position}" if about.internal_query == statement else ""
     hint = f"; {about.message_hint}" if about.message_hint else ""
-    said = " ".join(clean(f"{about.message_primary}{place}{hint}").split())
-    return UsageError(f"the statement failed: {said[:_MESSAGE_CHARACTERS]}")
+    said = " ".join(clean(f"{about.message_primary}{place}{hint}").split())[:_MESSAGE_CHARACTERS]
+    if isinstance(error, psycopg.errors.InvalidCursorDefinition):
+        return UsageError(
+            f"only one statement that reads is run: SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN (PostgreSQL: {said})"
+        )
+    return UsageError(f"the statement failed: {said}")
 
 
 def _too_slow(seconds: float) -> UsageError:
-    return UsageError(
-        f"the statement was stopped after {seconds:g} s: make it cheaper, or allow up to {MAX_SECONDS} s with --timeout"
-    )
+    return UsageError(f"the statement was stopped after {seconds:g} s: make it cheaper, or allow more with --timeout")
 
 
 class _Pairs(list[tuple[str, Any]]):
     """A JSON object whose names may repeat, as the columns of a SELECT may."""
 
 
-def _row(line: bytes) -> list[Any]:
-    pairs = json.loads(line.decode(errors="replace"), object_pairs_hook=_Pairs, parse_float=_number, parse_int=_number)
-    return [_plain(value) for _, value in pairs]
+def _rows(lines: list[bytes], limit: int) -> Rows:
+    try:
+        found = [_parse(line) for line in lines]
+        if not isinstance(found[0], _Pairs):
+            return Rows(found[0], [], more=False)
+        rows = [[_plain(value) for _, value in pairs] for pairs in found[:limit]]
+        return Rows([name for name, _ in found[0]], rows, more=len(found) > limit)
+    except RecursionError:
+        raise UsageError("a value of the result is nested too deeply: select a part of it") from None
+
+
+def _parse(line: bytes) -> Any:
+    # The bytes themselves, since a database in SQL_ASCII can hold any.
+    text = line.decode(errors="replace")
+    return json.loads(text, object_pairs_hook=_Pairs, parse_float=_number, parse_int=_number)
 
 
 def _plain(value: Any) -> Any:
