@@ -236,7 +236,7 @@ left join pg_proc p on p.oid = to_regprocedure('research.read_only(text,integer)
 
 -- name: limit_reader
 -- For this transaction. Only a superuser may set the last one, and only he is not under the limit of the server.
-select set_config('statement_timeout', %(timeout)s, true), set_config('lock_timeout', '5s', true),
+select set_config('statement_timeout', %(statement)s, true), set_config('lock_timeout', %(lock)s, true),
        set_config('idle_in_transaction_session_timeout', '60s', true), set_config('client_encoding', 'UTF8', true),
        set_config('search_path', 'pg_catalog, pg_temp', true),
        case when current_setting('is_superuser') = 'on' then set_config('temp_file_limit', '1GB', true) end

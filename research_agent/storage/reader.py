@@ -29,6 +29,7 @@ from research_agent.storage.database import connect, queries, translated
 from research_agent.text import clean
 
 _TRIES = 3
+_LOCK_SECONDS = 5.0  # nothing here holds a lock for long but a migration
 _GRACE_SECONDS = 5.0  # what the server has to stop a statement by itself
 _MESSAGE_CHARACTERS = 500
 _EXACT_DIGITS = 18
@@ -99,7 +100,8 @@ async def _read(connection: _Connection, statement: str, limit: int, seconds: fl
     connection.prepare_threshold = None
     await connection.set_read_only(True)
     async with connection.transaction(force_rollback=True):
-        await connection.execute(queries()["limit_reader"], {"timeout": f"{max(1, round(seconds * 1000))}ms"})
+        limits = {"statement": _milliseconds(seconds), "lock": _milliseconds(_LOCK_SECONDS)}
+        await connection.execute(queries()["limit_reader"], limits)
         await _check_reader(connection)
         try:
             async with connection.transaction(force_rollback=True):
@@ -112,6 +114,10 @@ async def _read(connection: _Connection, statement: str, limit: int, seconds: fl
             with contextlib.suppress(psycopg.Error):
                 await connection.execute(queries()["unlock_all"])
     return _rows(lines, limit)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{max(1, round(seconds * 1000))}ms"  # 0 would be no limit
 
 
 async def _check_reader(connection: _Connection) -> None:
