@@ -23,6 +23,7 @@ more commands:
   research-agent trace THREAD           what it did, step by step; --follow while it runs
   research-agent answer THREAD "TEXT"   answer a run that waits for a person, and go on with it
   research-agent verify THREAD [--live] check a stored brief again, against stored pages and against the web
+  research-agent sql "SELECT …"         read everything with SQL; nothing can be changed: see docs/sql.md
   research-agent db COMMAND             the database: url, psql, migrate, check, prune, vacuum
 each says more with --help, and gives JSON with --json
 

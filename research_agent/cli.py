@@ -21,6 +21,7 @@ _COMMANDS = {
     "runs": "runs:list_runs",
     "show": "runs:show",
     "trace": "trace:main",
+    "sql": "sql:main",
     "db": "database:main",
 }
 

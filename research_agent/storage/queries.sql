@@ -241,3 +241,99 @@ where finished_at is null and exists (select from research.steps s where s.threa
 union all
 select 'unusable indexes', count(*) from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
 where not i.indisvalid and (n.nspname = 'research' or c.relname like 'checkpoint%%')
+
+-- name: admit_reader
+-- In the embedded server, by its superuser: let people log in as the role that may only read.
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'research_reader') then
+        create role research_reader;
+    end if;
+end $$;
+alter role research_reader login password %(password)s;
+alter role research_reader set default_transaction_read_only = on;
+alter role research_reader set temp_file_limit = '1GB';
+grant research_reader to research;
+revoke temporary on database research from public
+
+-- name: create_reader
+-- Roles belong to the whole server: another database may have made it, or may be doing so now.
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'research_reader') then
+        create role research_reader nologin;
+    end if;
+end $$
+
+-- name: join_reader
+-- Let us act as the reader. Whoever creates a role is a member since PostgreSQL 16, but without that right.
+do $$ begin
+    if not pg_has_role('research_reader',
+                       case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end) then
+        grant research_reader to current_user;
+    end if;
+end $$
+
+-- name: grant_reader
+-- What the reader may see.
+grant usage on schema research to research_reader;
+grant select on all tables in schema research to research_reader
+
+-- name: make_read_only
+-- The function that runs statements of users. Within SECURITY DEFINER PostgreSQL lets nobody change the role, so
+-- its owner's rights are all that a statement has; after SET ROLE, set_config('role', …) would give back the caller's.
+-- Each row is an object. Where there is none, a list has the columns' names: `found` is then a row of nulls.
+grant create on schema research to research_reader;
+set local role research_reader;
+create or replace function research.read_only(query text, row_limit integer) returns setof json
+language plpgsql volatile security definer set search_path = research, pg_catalog, pg_temp as $body$
+declare
+    found record;
+    line json;
+    lines bigint := 0;
+    bytes bigint := 0;
+begin
+    for found in execute query loop  -- refuses several statements, and those that give no rows
+        line := pg_catalog.to_json(found);
+        lines := lines + 1;
+        bytes := bytes + pg_catalog.octet_length(line::text);
+        if bytes > 64 * 1024 * 1024 then
+            raise exception 'the result has more than 64 MB'
+                using errcode = '54000', hint = 'Select less of it, such as left(text, 1000), or fewer rows.';
+        end if;
+        return next line;
+        exit when lines > row_limit;  -- one more than asked for: it tells that there are more
+    end loop;
+    if lines = 0 then
+        return next (select coalesce(pg_catalog.json_agg(name), '[]')
+                     from pg_catalog.json_object_keys(pg_catalog.to_json(found)) as name);
+    end if;
+end $body$;
+revoke all on function research.read_only(text, integer) from public;
+grant execute on function research.read_only(text, integer) to session_user;
+reset role;
+revoke create on schema research from research_reader
+
+-- name: reader_state
+-- What there is of the reader, for the connected role.
+select current_user::text as login, r.oid is not null as exists,
+       coalesce(pg_has_role(r.oid, case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end),
+                false) as is_member,
+       coalesce(r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls
+                or exists (select from pg_auth_members m where m.member = r.oid), false) as is_mighty,
+       coalesce(p.prosecdef and p.proowner = r.oid and has_function_privilege(p.oid, 'execute'), false) as has_function
+from (select) as one left join pg_roles r on r.rolname = 'research_reader'
+left join pg_proc p on p.oid = to_regprocedure('research.read_only(text,integer)')
+
+-- name: limit_reader
+-- For this transaction. Only a superuser may set the last one, and only he is not under the limit of the server.
+select set_config('statement_timeout', %(statement)s, true), set_config('lock_timeout', %(lock)s, true),
+       set_config('idle_in_transaction_session_timeout', '60s', true), set_config('client_encoding', 'UTF8', true),
+       set_config('search_path', 'pg_catalog, pg_temp', true),
+       case when current_setting('is_superuser') = 'on' then set_config('temp_file_limit', '1GB', true) end
+
+-- name: read_rows
+-- What a statement gives, one more row than the limit when there are more.
+select line::text from research.read_only(%(statement)s, %(limit)s) as line
+
+-- name: unlock_all
+-- Advisory locks of a session outlive its transaction, and behind a pooler the session outlives us.
+select pg_catalog.pg_advisory_unlock_all()
