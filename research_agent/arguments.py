@@ -20,6 +20,10 @@ goes on when the limit is higher.
 
 more commands:
   research-agent answer THREAD "TEXT"   answer a run that waits for a person, and go on with it
+  research-agent fork THREAD --step N   go on from an earlier step as a new edition, with other options if given
+  research-agent history THREAD         the checkpoints of a run
+  research-agent export THREAD          everything that is stored of a run, as JSON
+  research-agent delete THREAD          remove a run and all that belongs to it
   research-agent verify THREAD [--live] check a stored brief again, against stored pages and against the web
   research-agent psql [ARGS]            the database of all runs in PostgreSQL's shell: see docs/sql.md
 
@@ -49,15 +53,10 @@ def make_parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
-    for flag, name, kind, metavar, text in _SETTINGS:
-        parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
+    add_settings(parser)
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
     parser.add_argument("--answer", metavar="TEXT", type=_text, help="reply to what the run is waiting for")
-    parser.add_argument(
-        "--judge", action="store_true", default=None, help="ask the model about doubtful sentences, too"
-    )
-    parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
-    _add_output(parser)
+    add_output(parser)
     return parser
 
 
@@ -77,11 +76,22 @@ def make_answer_parser() -> Parser:
     )
     parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     parser.add_argument("answer", metavar="TEXT", type=_text, help="the reply; yes approves a call")
-    _add_output(parser)
+    add_output(parser)
     return parser
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Everything that says how a run is to be made, under the names of the settings; None where it is not given."""
+    for flag, name, kind, metavar, text in _SETTINGS:
+        parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
+    parser.add_argument(
+        "--judge", action="store_true", default=None, help="ask the model about doubtful sentences, too"
+    )
+    parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Where a brief goes, and in which form."""
     parser.add_argument("--format", choices=FORMS, default="markdown", help="form of the brief (default: markdown)")
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--output", metavar="FILE", help="write the brief to FILE instead of stdout")
@@ -110,7 +120,8 @@ def _text(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", "replace")
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A whole number from 1 to a billion."""
     if text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= 10**9:
         return int(text)
     raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a whole number from 1 to a billion')
@@ -142,10 +153,10 @@ _SETTINGS: tuple[tuple[str, str, Callable[[str], Any], str, str], ...] = (
     ("--model", "chosen_model", str, "PROVIDER:NAME", "chat model, or extractive (built in, needs no key)"),
     ("--writer-model", "writer_model", str, "PROVIDER:NAME", "another model for writing the brief"),
     ("--tool-calling", "tool_calling", str, "MODE", "auto, native, text or schema (default: auto)"),
-    ("--max-steps", "max_steps", _positive, "N", "model turns before the brief (default: 10)"),
+    ("--max-steps", "max_steps", positive, "N", "model turns before the brief (default: 10)"),
     ("--max-usd", "max_usd", _amount, "USD", "what all model calls may cost together (default: 0.50)"),
-    ("--max-tokens", "max_tokens", _positive, "N", "tokens of all model calls together (default: 500000)"),
+    ("--max-tokens", "max_tokens", positive, "N", "tokens of all model calls together (default: 500000)"),
     ("--max-seconds", "max_seconds", _amount, "N", "running time, waiting for you not counted (default: 900)"),
-    ("--max-tool-calls", "max_tool_calls", _positive, "N", "searches and pages together (default: 80)"),
-    ("--max-stagnant-turns", "max_stagnant_turns", _positive, "N", "turns without new evidence (default: 3)"),
+    ("--max-tool-calls", "max_tool_calls", positive, "N", "searches and pages together (default: 80)"),
+    ("--max-stagnant-turns", "max_stagnant_turns", positive, "N", "turns without new evidence (default: 3)"),
 )

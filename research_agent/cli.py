@@ -94,7 +94,39 @@ def _answer(words: Sequence[str]) -> int:
     return _run(run_async(look_up()))
 
 
-_COMMANDS = {"psql": _psql, "verify": _verify, "answer": _answer}
+def _fork(words: Sequence[str]) -> int:
+    from research_agent.commands.fork import look_up
+
+    return _run(run_async(look_up(words)))
+
+
+def _history(words: Sequence[str]) -> int:
+    from research_agent.commands.history import history
+
+    return history(words)
+
+
+def _delete(words: Sequence[str]) -> int:
+    from research_agent.commands.delete import delete
+
+    return delete(words)
+
+
+def _export(words: Sequence[str]) -> int:
+    from research_agent.commands.export import export
+
+    return export(words)
+
+
+_COMMANDS = {
+    "psql": _psql,
+    "verify": _verify,
+    "answer": _answer,
+    "fork": _fork,
+    "history": _history,
+    "delete": _delete,
+    "export": _export,
+}
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -141,6 +173,8 @@ async def _research(arguments: argparse.Namespace) -> Brief:
                 ask=console.ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None,
                 on_progress=None if arguments.quiet else console.watch,
                 stop=stop,
+                thread_id=getattr(arguments, "thread", None),
+                origin=getattr(arguments, "origin", None),
             )
     finally:
         flush_traces()

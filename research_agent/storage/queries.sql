@@ -26,6 +26,25 @@ select created_at, outcome, stop_reason, brief, pruned,
        (select coalesce(max(seconds), 0)::float8 from research.steps where thread_id = %(thread_id)s) as seconds
 from run
 
+-- name: keep_run
+-- Keep a run from being deleted until this transaction ends; no row comes back when there is none.
+select thread_id from research.runs where thread_id = %(thread_id)s for key share
+
+-- name: fork_run
+-- Write the row of a fork; no row comes back when another process has taken that edition.
+insert into research.runs (thread_id, base_thread_id, edition, topic, provider_name, request_model, limits, options, forked_from, forked_at_step, lease_token)
+values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(provider_name)s, %(request_model)s, %(limits)s, %(options)s, %(origin)s, %(step)s, %(token)s)
+on conflict do nothing
+returning thread_id
+
+-- name: fork_citations
+-- Copy the ledger as it was after a step: passages are those of then, who read a source stays who it was.
+insert into research.citations (thread_id, number, url, title, kind, content_hash, read_thread_id, first_step, tool_call_id, passages, lease_token)
+select %(thread_id)s, s.number, s.url, s.title, s.kind, s.content_hash, s.read_thread_id, s.first_step, s.tool_call_id, c.passages, %(token)s
+from jsonb_to_recordset(%(citations)s) as c(number integer, content_hash text, passages jsonb)
+join research.citations s on s.thread_id = %(origin)s and s.number = c.number and s.content_hash = c.content_hash
+returning number
+
 -- name: set_waiting
 -- What the run waits for, or null.
 update research.runs set waiting_for = %(questions)s, lease_token = %(token)s where thread_id = %(thread_id)s
@@ -113,12 +132,14 @@ where thread_id = %(thread_id)s and jsonb_array_length(artifact -> 'hits') > 0 o
 
 -- name: save_tool_call
 -- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
-with page as (
+with held as (  -- a page that is there must not be removed before the call that refers to it is stored
+    select from research.pages where content_hash = %(page)s ->> 'content_hash' for key share),
+page as (
     insert into research.pages (content_hash, url, title, kind, media_type, author, site, published, language, text)
     select content_hash, url, title, kind, media_type, author, site, published, language, text
     from jsonb_to_record(%(page)s) as p(content_hash text, url text, title text, kind text, media_type text, author text,
         site text, published text, language text, text text)
-    where content_hash is not null
+    where content_hash is not null and not exists (select from held)
     on conflict (content_hash) do nothing),
 addresses as (
     insert into research.page_addresses (url_key, url, content_hash, fetched_at)
