@@ -13,19 +13,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import psycopg
-from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from research_agent.errors import StorageError, ThreadBusy, UsageError
+from research_agent.errors import StorageError, ThreadBusy
 from research_agent.limits import Limits
 from research_agent.past import Past, still_graph
 from research_agent.settings import Settings
 from research_agent.state import GOING_ON, Citation
 from research_agent.storage.checkpoints import make_saver
-from research_agent.storage.database import Pool, queries, translated
+from research_agent.storage.database import Pool, fetch_on, translated
 from research_agent.storage.lease import hold_lease
-from research_agent.storage.runs import Run, find_thread, new_run
+from research_agent.storage.runs import Run, find_thread, new_run, no_such_run
 from research_agent.tracing import semantic_names
 
 _TRIES = 20
@@ -99,11 +97,11 @@ async def _store(pool: Pool, run: Run, token: int, origin: Origin, settings: Set
     ledger: list[Citation] = origin.state.get("citations", [])
     with translated():
         async with pool.connection() as connection, connection.transaction():
-            if not await _rows(connection, "keep_run", thread_id=origin.run.thread_id):
-                raise UsageError(f"there is no run {origin.run.thread_id} any more: research-agent runs lists them")
-            if not await _rows(connection, "fork_run", **key, **row):
+            if not await fetch_on(connection, "keep_run", thread_id=origin.run.thread_id):
+                raise no_such_run(origin.run.thread_id)
+            if not await fetch_on(connection, "fork_run", **key, **row):
                 return False
-            copied = await _rows(connection, "fork_citations", **key, citations=Jsonb(_spans(ledger)))
+            copied = await fetch_on(connection, "fork_citations", **key, citations=Jsonb(_spans(ledger)))
             if len(copied) != len(ledger):
                 raise StorageError(
                     f"the ledger of {origin.run.thread_id} lacks sources of step {origin.step}: fork after another step"
@@ -112,10 +110,6 @@ async def _store(pool: Pool, run: Run, token: int, origin: Origin, settings: Set
             graph = still_graph(make_saver(connection))
             await graph.aupdate_state(config, _state(origin, limits), as_node="sanitize")
     return True
-
-
-async def _rows(connection: psycopg.AsyncConnection[DictRow], name: str, **values: Any) -> list[DictRow]:
-    return await (await connection.execute(queries()[name], values)).fetchall()
 
 
 def _spans(ledger: list[Citation]) -> list[dict[str, Any]]:

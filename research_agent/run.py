@@ -132,9 +132,12 @@ class _Job:
                 )
                 return Brief.from_dict(run.brief)
             store = PageStore(pool, self.settings.cache_age)
-            async with open_sources(self.settings, self.watch, store) as sources, self._open_models() as models:
-                async with self._hold(pool, run) as (run, token):
-                    return await self._run_held(pool, run, token, sources, models)
+            async with (
+                open_sources(self.settings, self.watch, store) as sources,
+                self._open_models() as models,
+                self._hold(pool, run) as (run, token),
+            ):
+                return await self._run_held(pool, run, token, sources, models)
 
     async def _find(self, pool: Pool) -> Run | None:
         """The edition to go on with, or to print; one that could not reach any source is left alone."""

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from research_agent.past import Moment
 
 _HEADER = ("superstep", "step", "node", "next", "sources", "when (UTC)", "checkpoint")
+# Where no node ran: the input, and what a fork begins with or a raised limit let go on.
+_WRITTEN = {"input": "(input)", "update": "(set)"}
 
 
 def make_history_parser() -> Parser:
     """The parser."""
     parser = Parser(
         prog="research-agent history",
-        description="The checkpoints of a run, the oldest first: which node ran, what came next, how many sources there "
-        "were. A run can be forked after each step that sanitize ended.",
+        description="The checkpoints of a run, the oldest first: which node ran, what came next, how many sources "
+        "there were. A run can be forked after each step that sanitize ended.",
     )
     parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -62,7 +64,7 @@ def _row(moment: Moment) -> tuple[str, ...]:
     return (
         str(moment.number),
         str(moment.step),
-        moment.node or f"({moment.source})",
+        moment.node or _WRITTEN.get(moment.source, moment.source),
         ", ".join(moment.next) or "-",
         str(moment.sources),
         moment.at[:19].replace("T", " "),
