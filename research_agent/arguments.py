@@ -22,6 +22,10 @@ more commands:
   research-agent show THREAD            what a run came to: facts and brief
   research-agent trace THREAD           what it did, step by step; --follow while it runs
   research-agent answer THREAD "TEXT"   answer a run that waits for a person, and go on with it
+  research-agent fork THREAD --step N   go on from an earlier step as a new edition, with other options if given
+  research-agent history THREAD         the checkpoints of a run
+  research-agent export THREAD          everything that is stored of a run, as JSON
+  research-agent delete THREAD          remove a run and all that belongs to it
   research-agent verify THREAD [--live] check a stored brief again, against stored pages and against the web
   research-agent sql "SELECT …"         read everything with SQL; nothing can be changed: see docs/sql.md
   research-agent db COMMAND             the database: url, psql, migrate, check, prune, vacuum
@@ -53,15 +57,10 @@ def make_parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--topic", type=text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
-    for flag, name, kind, metavar, meaning in _SETTINGS:
-        parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=meaning)
+    add_settings(parser)
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
     parser.add_argument("--answer", metavar="TEXT", type=text, help="reply to what the run is waiting for")
-    parser.add_argument(
-        "--judge", action="store_true", default=None, help="ask the model about doubtful sentences, too"
-    )
-    parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
-    _add_output(parser)
+    add_output(parser)
     return parser
 
 
@@ -72,11 +71,22 @@ def make_answer_parser() -> Parser:
     )
     parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     parser.add_argument("answer", metavar="TEXT", type=text, help="the reply; yes approves a call")
-    _add_output(parser)
+    add_output(parser)
     return parser
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Everything that says how a run is to be made, under the names of the settings; None where it is not given."""
+    for flag, name, kind, metavar, meaning in _SETTINGS:
+        parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=meaning)
+    parser.add_argument(
+        "--judge", action="store_true", default=None, help="ask the model about doubtful sentences, too"
+    )
+    parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Where a brief goes, and in which form."""
     parser.add_argument("--format", choices=FORMS, default="markdown", help="form of the brief (default: markdown)")
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--output", metavar="FILE", help="write the brief to FILE instead of stdout")

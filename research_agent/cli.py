@@ -21,6 +21,10 @@ _COMMANDS = {
     "runs": "runs:list_runs",
     "show": "runs:show",
     "trace": "trace:main",
+    "history": "history:main",
+    "fork": "fork:main",
+    "export": "export:main",
+    "delete": "delete:main",
     "sql": "sql:main",
     "db": "database:main",
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from research_agent.errors import ResearchError, UsageError
 
@@ -52,19 +54,32 @@ def write(output: Path, text: str) -> None:
         ResearchError: the file could not be written.
     """
     try:
-        if output.exists() and not output.is_file():  # /dev/stderr, a pipe
-            output.write_text(text, encoding="utf-8")
-            return
-        mode = output.stat().st_mode & 0o777 if output.exists() else 0o666 & ~_umask()
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.parent, delete=False) as part:
-            part.write(text)
-        Path(part.name).chmod(mode)
-        Path(part.name).replace(output)
+        with whole_file(output) as file:
+            file.write(text)
     except OSError as error:
         sys.stdout.write(text)
         raise ResearchError(
             f"--output {output} cannot be written ({error.strerror}); the brief went to stdout and is stored"
         ) from None
+
+
+@contextmanager
+def whole_file(output: Path) -> Iterator[TextIO]:
+    """A file whose content takes the place of `output` when the body is done; if the body fails nothing changes."""
+    if output.exists() and not output.is_file():  # /dev/stderr, a pipe
+        with output.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    mode = output.stat().st_mode & 0o777 if output.exists() else 0o666 & ~_umask()
+    descriptor, name = tempfile.mkstemp(dir=output.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as part:
+            yield part
+        Path(name).chmod(mode)
+        Path(name).replace(output)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _umask() -> int:

@@ -23,6 +23,7 @@ from research_agent.storage.runs import (
     Start,
     clean_topic,
     find_run,
+    find_thread,
     finish_run,
     new_run,
     reopen_run,
@@ -34,6 +35,7 @@ from research_agent.storage.runs import (
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from research_agent.fork import Origin
     from research_agent.sources import Sources
     from research_agent.stream import Ask, ThreadRunner
 
@@ -56,6 +58,8 @@ async def research(
     ask: Ask | None = None,
     on_progress: Watcher | None = None,
     stop: asyncio.Event | None = None,
+    thread_id: str | None = None,
+    origin: Origin | None = None,
 ) -> Brief:
     """Research `topic` and return its brief; continue an unfinished run, or return the stored brief of a finished one.
 
@@ -71,6 +75,8 @@ async def research(
         ask: puts a question to a person; without it a run with a question is stored as waiting.
         on_progress: called with each event, on the event loop.
         stop: when set, the run stops at the next step boundary, at the latest after two seconds.
+        thread_id: the edition of the topic to go on with; default the newest.
+        origin: the run and step to go on from as a new edition, from `research_agent.fork.find_origin`.
 
     Raises:
         UsageError: topic, corpus, model or a setting cannot be used.
@@ -82,7 +88,8 @@ async def research(
     flags = {"corpus": corpus, "chosen_model": model, "max_steps": max_steps}
     given = {name: value for name, value in flags.items() if value is not None}
     chosen = load_settings(**{**(settings or load_settings()).model_dump(), **given})
-    job = _Job(clean_topic(topic), chosen, fresh, on_progress or (lambda progress: None), answer, ask)
+    watch = on_progress or (lambda progress: None)
+    job = _Job(clean_topic(topic), chosen, fresh, watch, answer, ask, thread_id, origin)
     return await _until_stopped(job.run(), stop, job.drain)
 
 
@@ -90,10 +97,19 @@ class _Job:
     """The parts of one call of `research` that belong together."""
 
     def __init__(
-        self, topic: str, settings: Settings, fresh: bool, watch: Watcher, answer: str | None, ask: Ask | None
+        self,
+        topic: str,
+        settings: Settings,
+        fresh: bool,
+        watch: Watcher,
+        answer: str | None,
+        ask: Ask | None,
+        thread_id: str | None,
+        origin: Origin | None,
     ) -> None:
         self.topic, self.settings, self.fresh, self.watch = topic, settings, fresh, watch
         self.answer, self.ask = answer, ask
+        self.thread_id, self.origin = thread_id, origin
         self._drain_requested = False
         self._runner: ThreadRunner | None = None
 
@@ -116,16 +132,33 @@ class _Job:
                 )
                 return Brief.from_dict(run.brief)
             store = PageStore(pool, self.settings.cache_age)
-            async with open_sources(self.settings, self.watch, store) as sources, self._open_models() as models:
-                # Looked up again: opening took a while, and another process may have started the topic since.
-                run = run or await self._find(pool) or await new_run(pool, self.topic)
-                async with hold_lease(pool, run.thread_id) as token:
-                    return await self._run_held(pool, run, token, sources, models)
+            async with (
+                open_sources(self.settings, self.watch, store) as sources,
+                self._open_models() as models,
+                self._hold(pool, run) as (run, token),
+            ):
+                return await self._run_held(pool, run, token, sources, models)
 
     async def _find(self, pool: Pool) -> Run | None:
         """The edition to go on with, or to print; one that could not reach any source is left alone."""
-        run = None if self.fresh else await find_run(pool, self.topic)
+        if self.thread_id:
+            return (await find_thread(pool, self.thread_id))[0]
+        run = None if self.fresh or self.origin else await find_run(pool, self.topic)
         return None if run and run.outcome == "failed" else run
+
+    @asynccontextmanager
+    async def _hold(self, pool: Pool, run: Run | None) -> AsyncIterator[tuple[Run, int]]:
+        """The edition that runs now, and the token of its lease."""
+        if self.origin:
+            from research_agent.fork import new_fork
+
+            async with new_fork(pool, self.origin, self.settings) as held:
+                yield held
+            return
+        # Looked up again: opening took a while, and another process may have started the topic since.
+        run = run or await self._find(pool) or await new_run(pool, self.topic)
+        async with hold_lease(pool, run.thread_id) as token:
+            yield run, token
 
     def _may_go_on(self, run: Run) -> bool:
         """Whether a finished run ended on a limit that is higher now. One without checkpoints cannot."""
@@ -146,7 +179,8 @@ class _Job:
         if reopen:
             await reopen_run(pool, run, token=token)
         what = "continuing" if start.seconds or reopen else "new"
-        self.watch(Progress("start", f"{what} thread {run.thread_id}, model {self.settings.model}"))
+        shared = f", from {self.origin.run.thread_id} after step {self.origin.step}" if self.origin else ""
+        self.watch(Progress("start", f"{what} thread {run.thread_id}{shared}, model {self.settings.model}"))
         self._runner = self._make_runner(pool, run, token, sources, models, limits, start)
         if self._drain_requested:
             self._runner.control.request_drain()

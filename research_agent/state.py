@@ -123,3 +123,7 @@ class ResearchState(TypedDict, total=False):
     claims: list[Claim]
     not_established: list[str]
     final_brief: str
+
+
+# What lets a thread go on behind `sanitize`, whatever had ended it: the next node is `reason`.
+GOING_ON: ResearchState = {"stop_reason": "", "outcome": "", "final_brief": "", "claims": [], "stagnant_turns": 0}

@@ -15,6 +15,7 @@ from research_agent.context import ResearchContext
 from research_agent.errors import Interrupted, StorageError, WaitingForPerson
 from research_agent.graph import ResearchGraph
 from research_agent.progress import Progress, Watcher, describe_update
+from research_agent.state import GOING_ON
 from research_agent.storage.connection import translated
 from research_agent.tools.ask_human import from_payload
 
@@ -92,8 +93,7 @@ class ThreadRunner:
 
     async def _reopen(self) -> None:
         """As if `sanitize` had found no limit reached: the next node is `reason`."""
-        again = {"stop_reason": "", "outcome": "", "final_brief": "", "claims": [], "stagnant_turns": 0}
-        await self._graph.aupdate_state(self._config, again, as_node="sanitize")
+        await self._graph.aupdate_state(self._config, GOING_ON, as_node="sanitize")
 
     async def _stream(self, start: Any) -> None:
         try:

@@ -38,6 +38,11 @@ def local_time(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
+def count(number: int, noun: str) -> str:
+    """``1 page``, ``2,000 pages``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def say(line: str) -> None:
     """A line on stderr, if anybody listens there."""
     with contextlib.suppress(OSError, ValueError):

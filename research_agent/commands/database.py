@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from research_agent.argument_types import duration
 from research_agent.arguments import Parser
-from research_agent.commands.base import run_async, say, settings_here
+from research_agent.commands.base import count, run_async, say, settings_here
 
 _FOUND_PROBLEMS = 3
 
@@ -103,24 +104,26 @@ def _prune(arguments: argparse.Namespace) -> int:
 
     pruned = run_async(work())
     if arguments.json:
-        from dataclasses import asdict
-
         _print_json({**asdict(pruned), "dry_run": arguments.dry_run})
-    else:
-        would = "would remove" if arguments.dry_run else "removed"
-        sys.stdout.write(f"{would} the checkpoints of {pruned.runs:,} runs, and {pruned.pages:,} pages\n")
-        if pruned.runs and not arguments.dry_run:
-            say("the space is used again; research-agent db vacuum --full gives it back to the disk")
+        return 0
+    would = "would remove" if arguments.dry_run else "removed"
+    runs = f"the checkpoints of {count(pruned.runs, 'run')} ({_megabytes(pruned.bytes)})"
+    sys.stdout.write(f"{would} {runs} and {count(pruned.pages, 'page')}\n")
+    if pruned.rows and not arguments.dry_run:
+        say("PostgreSQL will use the space again; research-agent db vacuum --full gives it back to the disk")
     return 0
 
 
 def _vacuum(arguments: argparse.Namespace) -> int:
-    from research_agent.storage.database import open_database
+    from research_agent.storage.database import fetch, open_database
     from research_agent.storage.retention import vacuum
 
-    async def work() -> tuple[int, int]:
+    async def work() -> list[int]:
         async with open_database(settings_here()) as pool:
-            return await vacuum(pool, full=arguments.full)
+            (before,) = await fetch(pool, "describe_server")
+            await vacuum(pool, full=arguments.full)
+            (after,) = await fetch(pool, "describe_server")
+        return [int(each["bytes"]) for each in (before, after)]
 
     before, after = run_async(work())
     if arguments.json:

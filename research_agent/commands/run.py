@@ -83,6 +83,8 @@ async def _research(arguments: argparse.Namespace) -> Brief:
                 ask=console.ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None,
                 on_progress=None if arguments.quiet else console.watch,
                 stop=stop,
+                thread_id=getattr(arguments, "thread", None),
+                origin=getattr(arguments, "origin", None),
             )
     finally:
         flush_traces()

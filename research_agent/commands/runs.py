@@ -10,7 +10,7 @@ from typing import Any
 
 from research_agent.argument_types import moment, positive, text
 from research_agent.arguments import Parser
-from research_agent.commands.base import local_time, run_async, say, settings_here
+from research_agent.commands.base import count, local_time, run_async, say, settings_here
 from research_agent.output import FORMS, render
 
 _STATES = ("running", "waiting", "interrupted", "finished", "complete", "partial", "no_evidence", "failed")
@@ -117,8 +117,8 @@ def _facts(run: dict[str, Any], questions: Sequence[str]) -> list[str]:
         ("state", state),
         ("time", f"{local_time(run['started_at'])}{ended}, running {run['seconds']} s{starts}"),
         ("model", " ".join(dict.fromkeys(model))),
-        ("used", f"{_count(run['model_calls'], 'model call')}, {_count(run['tool_calls'], 'tool call')}, {_cost(run)}"),
-        ("found", f"{_count(run['sources'], 'source')} in {_count(run['steps'], 'step')}; {_sentences(run)}"),
+        ("used", f"{count(run['model_calls'], 'model call')}, {count(run['tool_calls'], 'tool call')}, {_cost(run)}"),
+        ("found", f"{count(run['sources'], 'source')} in {count(run['steps'], 'step')}; {_sentences(run)}"),
     ]
     if run["forked_from"]:
         facts.append(("fork", f"of {run['forked_from']} after step {run['forked_at_step']}"))
@@ -128,13 +128,9 @@ def _facts(run: dict[str, Any], questions: Sequence[str]) -> list[str]:
     return [f"{run['thread_id']}", *(f"  {name:<7} {' '.join(value.split())}" for name, value in facts)]
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _cost(run: dict[str, Any]) -> str:
-    return f"{_count(run['input_tokens'] + run['output_tokens'], 'token')}, ${run['cost_usd']:.4f}"
+    return f"{count(run['input_tokens'] + run['output_tokens'], 'token')}, ${run['cost_usd']:.4f}"
 
 
 def _sentences(run: dict[str, Any]) -> str:
-    return f"{_count(run['sentences'], 'sentence')} kept, {run['dropped']} dropped"
+    return f"{count(run['sentences'], 'sentence')} kept, {run['dropped']} dropped"

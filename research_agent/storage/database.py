@@ -110,8 +110,13 @@ async def fetch(pool: Pool, name: str, **values: Any) -> list[DictRow]:
     """
     with translated():
         async with pool.connection() as connection:
-            cursor = await connection.execute(queries()[name], {key: _storable(each) for key, each in values.items()})
-            return await cursor.fetchall() if cursor.description else []
+            return await fetch_on(connection, name, **values)
+
+
+async def fetch_on(connection: psycopg.AsyncConnection[DictRow], name: str, **values: Any) -> list[DictRow]:
+    """`fetch` on a connection, as part of its transaction; the driver's errors are the caller's to translate."""
+    cursor = await connection.execute(queries()[name], {key: _storable(each) for key, each in values.items()})
+    return await cursor.fetchall() if cursor.description else []
 
 
 def _storable(value: Any) -> Any:

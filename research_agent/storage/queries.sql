@@ -26,6 +26,25 @@ select created_at, outcome, stop_reason, brief, pruned,
        (select coalesce(max(seconds), 0)::float8 from research.steps where thread_id = %(thread_id)s) as seconds
 from run
 
+-- name: keep_run
+-- Keep a run from being deleted until this transaction ends; no row comes back when there is none.
+select thread_id from research.runs where thread_id = %(thread_id)s for key share
+
+-- name: fork_run
+-- Write the row of a fork; no row comes back when another process has taken that edition.
+insert into research.runs (thread_id, base_thread_id, edition, topic, provider_name, request_model, limits, options, forked_from, forked_at_step, lease_token)
+values (%(thread_id)s, %(base_thread_id)s, %(edition)s, %(topic)s, %(provider_name)s, %(request_model)s, %(limits)s, %(options)s, %(origin)s, %(step)s, %(token)s)
+on conflict do nothing
+returning thread_id
+
+-- name: fork_citations
+-- Copy the ledger as it was after a step: passages are those of then, who read a source stays who it was.
+insert into research.citations (thread_id, number, url, title, kind, content_hash, read_thread_id, first_step, tool_call_id, passages, lease_token)
+select %(thread_id)s, s.number, s.url, s.title, s.kind, s.content_hash, s.read_thread_id, s.first_step, s.tool_call_id, c.passages, %(token)s
+from jsonb_to_recordset(%(citations)s) as c(number integer, content_hash text, passages jsonb)
+join research.citations s on s.thread_id = %(origin)s and s.number = c.number and s.content_hash = c.content_hash
+returning number
+
 -- name: set_waiting
 -- What the run waits for, or null.
 update research.runs set waiting_for = %(questions)s, lease_token = %(token)s where thread_id = %(thread_id)s
@@ -113,12 +132,14 @@ where thread_id = %(thread_id)s and jsonb_array_length(artifact -> 'hits') > 0 o
 
 -- name: save_tool_call
 -- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
-with page as (
+with held as (  -- a page that is there must not be removed before the call that refers to it is stored
+    select from research.pages where content_hash = %(page)s ->> 'content_hash' for key share),
+page as (
     insert into research.pages (content_hash, url, title, kind, media_type, author, site, published, language, text)
     select content_hash, url, title, kind, media_type, author, site, published, language, text
     from jsonb_to_record(%(page)s) as p(content_hash text, url text, title text, kind text, media_type text, author text,
         site text, published text, language text, text text)
-    where content_hash is not null
+    where content_hash is not null and not exists (select from held)
     on conflict (content_hash) do nothing),
 addresses as (
     insert into research.page_addresses (url_key, url, content_hash, fetched_at)
@@ -337,3 +358,141 @@ select line::text from research.read_only(%(statement)s, %(limit)s) as line
 -- name: unlock_all
 -- Advisory locks of a session outlive its transaction, and behind a pooler the session outlives us.
 select pg_catalog.pg_advisory_unlock_all()
+
+-- name: check_lease
+-- Refuse to go on without the lease, and keep it from being taken until this transaction ends.
+select research.check_lease(%(thread_id)s, %(token)s)
+
+-- name: find_remains
+-- What there is of a thread, with or without a row of its run.
+select r.topic, r.outcome, (select count(*) from research.claims k where k.thread_id = t.thread_id and k.verdict = 'supported') as sentences,
+       (select count(*) from checkpoints c where c.thread_id = t.thread_id) as checkpoints,
+       exists (select from checkpoint_blobs b where b.thread_id = t.thread_id)
+       or exists (select from checkpoint_writes w where w.thread_id = t.thread_id) as leftovers
+from (values (%(thread_id)s::text)) t (thread_id) left join research.runs r using (thread_id)
+
+-- name: pages_of_run
+-- What a run read.
+select content_hash from research.citations where thread_id = %(thread_id)s
+union select content_hash from research.tool_calls where thread_id = %(thread_id)s and content_hash is not null
+
+-- name: delete_run
+-- A run with its whole journal. Waits for late writers of its checkpoints, who lock its row.
+delete from research.runs where thread_id = %(thread_id)s returning thread_id
+
+-- name: delete_checkpoints
+-- All that LangGraph has of a thread.
+with b as (delete from checkpoint_blobs where thread_id = %(thread_id)s),
+w as (delete from checkpoint_writes where thread_id = %(thread_id)s),
+c as (delete from checkpoints where thread_id = %(thread_id)s returning 1)
+select count(*) as checkpoints from c
+
+-- name: one_deletion_at_a_time
+-- Of two deletions at once each would see the other's run refer to the pages that they share.
+select pg_advisory_xact_lock(7270015032)
+
+-- name: lock_pages
+-- Some pages, locked so that nothing can begin to refer to them; those that are locked are being referred to.
+select content_hash from research.pages where content_hash = any(%(hashes)s) order by content_hash for update skip locked
+
+-- name: lock_unused_pages
+-- The next pages that nothing refers to and no address gave since `before`; locked in the same way.
+select content_hash from research.pages p
+where content_hash > %(after)s and fetched_at < %(before)s
+  and not exists (select from research.citations c where c.content_hash = p.content_hash)
+  and not exists (select from research.tool_calls t where t.content_hash = p.content_hash)
+  and not exists (select from research.page_addresses a where a.content_hash = p.content_hash and a.fetched_at >= %(before)s)
+order by content_hash limit %(batch)s for update of p skip locked
+
+-- name: delete_pages
+-- Those of some locked pages that nothing refers to, as it is seen after they were locked.
+delete from research.pages p
+where content_hash = any(%(hashes)s)
+  and not exists (select from research.citations c where c.content_hash = p.content_hash)
+  and not exists (select from research.tool_calls t where t.content_hash = p.content_hash)
+returning content_hash
+
+-- name: prune_runs
+-- Remove the checkpoints of some finished runs, atomically. A lease that is locked here cannot be taken meanwhile, and
+-- a run that is being taken up is skipped; the row of the run is locked, too, so that it is judged as it is now.
+with old as (
+    select r.thread_id, l.token from research.runs r join research.leases l using (thread_id)
+    where r.finished_at < %(before)s and r.pruned_at is null and l.expires_at < clock_timestamp()
+    order by r.finished_at limit %(batch)s for update skip locked),
+c as (delete from checkpoints x using old where x.thread_id = old.thread_id
+      returning pg_column_size(checkpoint) + pg_column_size(metadata) as bytes),
+b as (delete from checkpoint_blobs x using old where x.thread_id = old.thread_id returning pg_column_size(blob) as bytes),
+w as (delete from checkpoint_writes x using old where x.thread_id = old.thread_id returning pg_column_size(blob) as bytes),
+marked as (update research.runs r set pruned_at = now(), lease_token = old.token from old
+           where r.thread_id = old.thread_id returning r.thread_id)
+select (select count(*) from marked) as runs, count(*) as rows, coalesce(sum(bytes), 0)::bigint as bytes
+from (select bytes from c union all select bytes from b union all select bytes from w) removed
+
+-- name: count_prunable
+-- What prune_runs would remove now.
+with old as (
+    select r.thread_id from research.runs r join research.leases l using (thread_id)
+    where r.finished_at < %(before)s and r.pruned_at is null and l.expires_at < clock_timestamp())
+select (select count(*) from old) as runs, count(*) as rows, coalesce(sum(bytes), 0)::bigint as bytes
+from (select pg_column_size(checkpoint) + pg_column_size(metadata) as bytes from checkpoints join old using (thread_id)
+      union all select pg_column_size(blob) from checkpoint_blobs join old using (thread_id)
+      union all select pg_column_size(blob) from checkpoint_writes join old using (thread_id)) there
+
+-- name: count_unused_pages
+-- How many pages lock_unused_pages would find.
+select count(*) as pages from research.pages p
+where fetched_at < %(before)s
+  and not exists (select from research.citations c where c.content_hash = p.content_hash)
+  and not exists (select from research.tool_calls t where t.content_hash = p.content_hash)
+  and not exists (select from research.page_addresses a where a.content_hash = p.content_hash and a.fetched_at >= %(before)s)
+
+-- name: vacuum
+-- Make the space of removed rows usable again, and give the planner fresh numbers.
+vacuum (analyze) research.runs, research.starts, research.steps, research.model_calls, research.tool_calls, research.pages,
+    research.page_addresses, research.citations, research.claims, research.leases, research.migrations,
+    checkpoints, checkpoint_blobs, checkpoint_writes
+
+-- name: vacuum_full
+-- Give that space back to the disk. Locks each table while it is written anew.
+vacuum (full, analyze) research.runs, research.starts, research.steps, research.model_calls, research.tool_calls, research.pages,
+    research.page_addresses, research.citations, research.claims, research.leases, research.migrations,
+    checkpoints, checkpoint_blobs, checkpoint_writes
+
+-- name: in_one_moment
+-- All that this transaction reads is as it was at its first read.
+set transaction isolation level repeatable read, read only
+
+-- name: in_utc
+-- Times as UTC until the transaction ends.
+select set_config('timezone', 'UTC', true)
+
+-- name: export_summary
+-- A run for export: each row as JSON, with the columns in their order.
+select row_to_json(t)::text as row from research.run_summary t where thread_id = %(thread_id)s
+
+-- name: export_run
+select row_to_json(t)::text as row from research.runs t where thread_id = %(thread_id)s
+
+-- name: export_starts
+select row_to_json(t)::text as row from research.starts t where thread_id = %(thread_id)s order by start
+
+-- name: export_steps
+select row_to_json(t)::text as row from research.steps t where thread_id = %(thread_id)s order by step
+
+-- name: export_model_calls
+select row_to_json(t)::text as row from research.model_calls t where thread_id = %(thread_id)s
+order by step, array_position(array['reason', 'write', 'repair', 'judge'], purpose), attempt
+
+-- name: export_tool_calls
+select row_to_json(t)::text as row from research.tool_calls t where thread_id = %(thread_id)s order by step, started_at, tool_call_id
+
+-- name: export_citations
+select row_to_json(t)::text as row from research.citations t where thread_id = %(thread_id)s order by number
+
+-- name: export_claims
+select row_to_json(t)::text as row from research.claims t where thread_id = %(thread_id)s order by position
+
+-- name: export_pages
+-- The pages of its ledger, with text.
+select row_to_json(t)::text as row from research.pages t
+where content_hash in (select content_hash from research.citations where thread_id = %(thread_id)s) order by content_hash

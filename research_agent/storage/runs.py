@@ -121,10 +121,15 @@ async def find_thread(pool: Pool, thread_id: str) -> tuple[Run, dict[str, Any], 
     """
     rows = await fetch(pool, "find_thread", thread_id=thread_id)
     if not rows:
-        raise UsageError(f"there is no run {thread_id}: research-agent runs lists them")
+        raise no_such_run(thread_id)
     row = rows[0]
     options, waiting_for = row.pop("options"), row.pop("waiting_for")
     return Run(**{**row, "outcome": row["outcome"] or ""}), options, waiting_for or []
+
+
+def no_such_run(thread_id: str) -> UsageError:
+    """The error of every command that is given the id of no run."""
+    return UsageError(f"there is no run {thread_id}: research-agent runs lists them")
 
 
 async def set_waiting(pool: Pool, run: Run, questions: list[str] | None, *, token: int) -> None:

@@ -113,6 +113,7 @@ update research.claims set quote_source = null where quote_source = 0;
 alter table research.claims add foreign key (thread_id, quote_source) references research.citations;
 
 create index on research.runs (created_at);
+create index on research.runs (finished_at) where pruned_at is null;
 create index model_calls_day on research.model_calls (((started_at at time zone 'UTC')::date));
 create index on research.model_calls (started_at) where error is not null;
 create index on research.tool_calls (started_at) where status = 'error';
@@ -128,3 +129,18 @@ alter table research.tool_calls enable trigger fence;
 alter table research.citations enable trigger fence;
 alter table research.claims enable trigger fence;
 create trigger fence before insert or update on research.starts for each row execute function research.fence_journal();
+
+-- A holder that was paused while its run was deleted or pruned: what it writes late would belong to nothing.
+-- FOR KEY SHARE: a deletion waits for this write, and this write sees a deletion. Threads of other programs in the same
+-- tables have no lease and pass; definer, since those programs need not know our schema.
+create function research.fence_late_write() returns trigger language plpgsql
+security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform from research.runs where thread_id = new.thread_id and pruned_at is null for key share;
+    if not found and exists (select from research.leases where thread_id = new.thread_id) then
+        raise exception 'thread % was deleted or pruned', new.thread_id using errcode = 'RA001';
+    end if;
+    return new;
+end $$;
+create trigger research_fence before insert or update on checkpoint_writes for each row execute function research.fence_late_write();
+create trigger research_fence before insert or update on checkpoint_blobs for each row execute function research.fence_late_write();

@@ -301,3 +301,4 @@ comment on function research.message_text(jsonb) is 'What a stored message of a 
 comment on function research.check_lease(text, bigint) is 'Refuses a fencing token that is not the current one of its thread.';
 comment on function research.fence_journal() is 'Trigger of the journal: only the holder of the lease may write.';
 comment on function research.fence_checkpoint() is 'Trigger of LangGraph''s checkpoints: only the holder of the lease may write.';
+comment on function research.fence_late_write() is 'Trigger of LangGraph''s writes and blobs: nothing may be added to a run that was deleted or pruned.';
