@@ -41,7 +41,9 @@ _WRONG = (
     "the cited passages do not say this",
     "2030 does not stand in the passage",
 )
-_LIMITS_REACHED = ("max_steps", "max_steps", "stagnant", "max_usd", "max_tool_calls", "max_tokens")
+_FAILURES = ("rate_limit", "timeout", "server", "bad_call", "empty", "truncated")
+_FAILURE_WEIGHTS = (5, 2, 4, 3, 1, 1)
+_LIMITS_REACHED = ("max_steps", "max_steps", "max_usd", "max_tool_calls", "max_tokens")
 _CHANGED_DAYS_AGO = 30  # since then some pages say something else
 
 
@@ -72,14 +74,14 @@ class _Story:
     def tell(self) -> None:
         rng, run = self.rng, self.run
         steps = run.limits.max_steps if rng.random() < 0.2 else rng.randrange(8, run.limits.max_steps)
+        limit = rng.choice(_LIMITS_REACHED) if rng.random() < 0.25 else ""
+        reason = ""
         for step in range(1, steps + 1):
             if rng.random() < 0.07:
-                run.fail(
-                    rng.choices(
-                        ("rate_limit", "timeout", "server", "bad_call", "empty", "truncated"), (5, 2, 4, 3, 1, 1)
-                    )[0]
-                )
-            acts = self._searches() if step == 1 or not self.found or rng.random() < 0.3 else self._reads()
+                run.fail(rng.choices(_FAILURES, _FAILURE_WEIGHTS)[0])
+            acts = (
+                self._searches() if not self.found or (rng.random() < 0.3 and not run.rows.stagnant) else self._reads()
+            )
             run.think(rng.choice(_THOUGHTS).format(word=rng.choice(_WORDS)), *acts)
             if rng.random() < 0.015:  # killed in the middle of the turn
                 run.carry_out(0, len(acts) // 2)
@@ -87,37 +89,36 @@ class _Story:
                 run.carry_out(len(acts) // 2)
             else:
                 run.carry_out()
-            if step == steps:
+            if reason := run.digest(stop_reason=limit if step == steps else ""):
                 break
-            run.digest()
         if rng.random() < 0.03:
-            run.digest()
-            return run.close()  # interrupted for good
-        return self._end(rng.choice(_LIMITS_REACHED) if rng.random() < 0.25 else "done")
+            run.close()  # interrupted for good
+        else:
+            self._end(reason)
 
     def _end(self, reason: str) -> None:
         run, rng = self.run, self.rng
-        run.digest(stop_reason="" if reason == "done" else reason)
-        if reason == "done":
+        if not reason:
             run.done()
         claims = [self._claim() for _ in range(min(rng.randrange(6, 12), len(self.facts)))]
-        if not claims:
-            run.finish("no_evidence", reason)
-            return run.close()
-        if rng.random() < 0.06:
-            run.fail("rate_limit", "write")
-        run.write(claims)
-        if any(claim["reason"] for claim in claims):
-            run.write([claim for claim in claims if not claim["reason"]] or claims, "repair")
-        run.finish("complete" if reason == "done" else "partial", reason, claims)
-        return run.close(pruned_at=run.rows.now + timedelta(days=50) if self.pruned else None)
+        if claims:
+            if rng.random() < 0.06:
+                run.fail("rate_limit", "write")
+            run.write(claims)
+            if any(claim["reason"] for claim in claims):
+                run.write([claim for claim in claims if not claim["reason"]] or claims, "repair")
+        outcome = "no_evidence" if not claims else "partial" if reason else "complete"
+        run.finish(outcome, reason or "done", claims)
+        run.close(pruned_at=run.rows.now + timedelta(days=50) if self.pruned else None)
 
     def _searches(self) -> list[Act]:
         rng, acts = self.rng, []
         for word in rng.sample(_WORDS, rng.randrange(2, 4)):
             numbers = rng.sample(range(PAGES_PER_TOPIC), 7) if rng.random() < 0.96 else []
             pages = [page_of(self.subject, self._where(n), n, newer=self.newer)[0] for n in numbers]
-            self.found += [n for n in numbers if n not in self.asked and n not in self.found]
+            for rank, number in enumerate(numbers):  # the first results look best
+                if number not in self.asked and number not in self.found and rng.random() < 1 - 0.1 * rank:
+                    self.found.append(number)
             provider = rng.choice(("brave", "brave", "duckduckgo", "brave+duckduckgo"))
             query = f"{self.subject} {self.place} {word}"
             acts.append(search(query, *pages, provider=provider, milliseconds=round(rng.lognormvariate(6.2, 0.5))))

@@ -103,14 +103,17 @@ class SeededRun:
         self._done += some
         self.rows.wait(max((act.milliseconds for _, act in some), default=0))
 
-    def digest(self, stop_reason: str = "") -> None:
-        """The ledger grows, or the turn brought nothing."""
+    def digest(self, stop_reason: str = "") -> str:
+        """The ledger grows, or the turn brought nothing. Why the loop ends here, "" if it goes on."""
         rows, sources, passages = self.rows, 0, 0
         for call_id, act in self._done:
             if act.page and not self.number_of(act.page):
                 sources, passages = sources + 1, passages + rows.cite(call_id, act)
         rows.stagnant = 0 if passages else rows.stagnant + 1
-        rows.end_of_turn(len(self._asked), sources, passages, stop_reason)
+        stuck = rows.stagnant >= self.limits.max_stagnant_turns
+        reason = stop_reason or ("stagnant" if stuck else "")
+        rows.end_of_turn(len(self._asked), sources, passages, reason)
+        return reason
 
     def fail(self, kind: str, purpose: str = "reason") -> None:
         """The next call of the model fails at first."""

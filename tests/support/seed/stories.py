@@ -63,7 +63,7 @@ BLOCKED_TALK = "https://paywalled-times.example/go-start-up-talk"
 
 def go_astray(tables: Tables, rng: random.Random, day: Callable[[float], datetime], now: datetime) -> None:
     """A query in the wrong words brings in the board game; a fork from before that query does better."""
-    run = SeededRun(tables, GO, FLASH, day(3.4), rng)
+    run = SeededRun(tables, GO, FLASH, day(3.2), rng)
     talk = replace(JOSEKI, url=BLOCKED_TALK, title="Talk: Go programs that start in no time")
     run.turn(
         "I look for what a Go program does when it starts.", search("Go program startup time", STARTUP, BINARY, talk)
@@ -93,7 +93,7 @@ def go_astray(tables: Tables, rng: random.Random, day: Callable[[float], datetim
     run.finish("complete", "done", claims)
     run.close()
 
-    fork = SeededRun(tables, GO, FLASH, day(3.2), rng, edition=2)
+    fork = SeededRun(tables, GO, FLASH, day(3.4), rng, edition=2)
     fork.share(run, step=2)
     fork.turn(
         "What is missing is how to measure the phase before main.",
@@ -228,14 +228,12 @@ def badly_ended(tables: Tables, rng: random.Random, day: Callable[[float], datet
 
     run = SeededRun(tables, "Which newspapers raised their price this year?", HAIKU, day(20.3), rng)
     offers = [
-        replace(JOSEKI, url=f"https://paywalled-times.example/prices/{n}", title=f"Prices, part {n}") for n in (1, 2, 3)
+        replace(JOSEKI, url=f"https://paywalled-times.example/prices/{n}", title=f"Prices, part {n}") for n in (1, 2)
     ]
     run.turn("I search.", search("newspaper price increase", *offers))
-    kinds = ("403", "403", "not_evidence")
+    kinds = ("403", "not_evidence")
     for n, (offer, kind) in enumerate(zip(offers, kinds, strict=True), start=1):
-        run.think(f"I try part {n}.", failed_read(offer.url, kind))
-        run.carry_out()
-        run.digest(stop_reason="stagnant" if n == 3 else "")
+        run.turn(f"I try part {n}.", failed_read(offer.url, kind))
     run.finish("no_evidence", "stagnant")
     run.close(pruned_at=day(2.3))
 

@@ -12,7 +12,7 @@ SUBJECTS = (
     "tidal power", "green hydrogen", "district heating", "battery recycling", "rooftop solar power",
     "geothermal heating", "vertical farming", "seaweed farming", "soil carbon storage", "drip irrigation",
     "agroforestry", "precision fermentation", "telemedicine", "antibiotic stewardship", "cancer screening",
-    "school meals", "early reading instruction", "remote work", "congestion pricing", "bus rapid transit",
+    "school catering", "early reading instruction", "remote work", "congestion pricing", "bus rapid transit",
     "cycling infrastructure", "open banking", "digital identity", "basic income",
 )  # fmt: skip
 PLACES = (
