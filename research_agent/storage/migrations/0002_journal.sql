@@ -12,8 +12,8 @@ alter table research.claims disable trigger fence;
 
 -- Immutable, for a stored column: the host of an address, without user, port and "www."; null for files.
 create function research.domain_of(url text) returns text language sql immutable strict parallel safe as $$
-    select nullif(regexp_replace(lower(substring(
-        url from '^[a-zA-Z][a-zA-Z0-9+.-]*://(?:[^/?#@]*@)?(\[[^]]*\]|[^/?#:]*)')), '^www\.', ''), '')
+    select nullif(regexp_replace(rtrim(lower(substring(
+        url from '(?i)^\s*(?!file:)[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^]]*\]|[^/?#:\s]*)')), '.'), '^www\.', ''), '')
 $$;
 
 -- What a model said, without its tool calls and its thinking: content is a text or a list of blocks.

@@ -154,7 +154,7 @@ select thread_id, step, case when writing then 'writing' else 'research' end as 
        m.ms + coalesce(t.ms, 0) as latency_ms, m.ms as model_latency_ms, coalesce(t.ms, 0) as tool_latency_ms,
        m.calls as model_calls, coalesce(t.calls, 0) as tool_calls
 from thinking m left join acting t using (thread_id, step, writing)
-order by 4 desc, 1, 2;
+order by 4 desc, 1, 2, 3;
 
 create view research.spending as
 select (started_at at time zone 'UTC')::date as day, provider_name, request_model,
