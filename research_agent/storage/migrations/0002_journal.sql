@@ -28,6 +28,13 @@ create function research.message_text(message jsonb) returns text language sql i
         end
 $$;
 
+-- As tracing.semantic_names spells providers; dropped below.
+create function research.provider_of(model text) returns text language sql immutable as $$
+    select coalesce((select semantic from (values ('google_genai', 'gcp.gemini'), ('google_vertexai', 'gcp.vertex_ai'),
+        ('azure_openai', 'azure.ai.openai'), ('bedrock', 'aws.bedrock'), ('mistralai', 'mistral_ai'), ('xai', 'x_ai'))
+        as names (ours, semantic) where ours = split_part(model, ':', 1)), split_part(model, ':', 1))
+$$;
+
 create table research.starts (
     thread_id     text not null references research.runs on delete cascade,
     start         integer not null,
@@ -47,7 +54,7 @@ alter table research.runs
     add column forked_at_step integer,
     add column pruned_at timestamptz;
 update research.runs
-set provider_name = case split_part(request_model, ':', 1) when 'google_genai' then 'gcp.gemini' else split_part(request_model, ':', 1) end,
+set provider_name = research.provider_of(request_model),
     request_model = regexp_replace(request_model, '^[^:]*:', '');
 alter table research.runs alter column provider_name set not null;
 insert into research.starts (thread_id, start, provider_name, request_model, limits, holder, started_at, lease_token)
@@ -64,10 +71,11 @@ alter table research.model_calls
     add column finish_reasons text[],
     add column error_type text;
 update research.model_calls
-set provider_name = case split_part(request_model, ':', 1) when 'google_genai' then 'gcp.gemini' else split_part(request_model, ':', 1) end,
+set provider_name = research.provider_of(request_model),
     request_model = regexp_replace(request_model, '^[^:]*:', ''),
     response_model = response #>> '{data,response_metadata,model_name}',
     error_type = case when error is not null then 'unknown' end;
+drop function research.provider_of(text);
 alter table research.model_calls
     alter column provider_name set not null,
     add check ((error is null) = (error_type is null));

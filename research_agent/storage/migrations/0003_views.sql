@@ -7,7 +7,7 @@ select r.thread_id, r.topic, r.edition,
             when r.waiting_for is not null then 'waiting'
             else 'interrupted' end as status,
        r.outcome, r.stop_reason, r.provider_name, r.request_model,
-       (select count(*) from research.starts x where x.thread_id = r.thread_id) as starts,
+       (select coalesce(max(x.start), 0) from research.starts x where x.thread_id = r.thread_id) as starts,
        s.steps,
        (select count(*) from research.citations c where c.thread_id = r.thread_id) as sources,
        k.sentences, k.dropped,
