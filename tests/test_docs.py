@@ -84,5 +84,5 @@ def test_psql_opens_the_database_of_the_runs(agent: Agent, corpus: Path, tmp_pat
     if not shutil.which("psql"):
         pytest.skip("no psql on this machine; DATABASE_URL needs the system's")
     agent.run("--topic", TOPIC, "--corpus", str(corpus))
-    result = agent.run("psql", "-At", "-c", "select outcome from research.runs")
+    result = agent.run("db", "psql", "-At", "-c", "select outcome from research.runs")
     assert (result.returncode, result.stdout) == (0, "complete\n"), result.stderr

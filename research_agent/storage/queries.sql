@@ -328,6 +328,7 @@ begin
                      from pg_catalog.json_object_keys(pg_catalog.to_json(found)) as name);
     end if;
 end $body$;
+comment on function research.read_only(text, integer) is 'Rows of a statement as JSON, run with the rights of research_reader: what research-agent sql calls.';
 revoke all on function research.read_only(text, integer) from public;
 grant execute on function research.read_only(text, integer) to session_user;
 reset role;

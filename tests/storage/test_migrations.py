@@ -14,7 +14,7 @@ import pytest
 
 from research_agent.errors import StorageError
 from research_agent.limits import Limits
-from research_agent.storage import database
+from research_agent.storage import schema
 from research_agent.storage.database import open_pool
 from research_agent.storage.lease import hold_lease
 from research_agent.storage.runs import find_run, start_run
@@ -46,8 +46,8 @@ def scripts() -> list[str]:
 def old_database(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A database that the first version made and filled."""
     with monkeypatch.context() as patched:
-        first = database._migrations()[:1]
-        patched.setattr(database, "_migrations", lambda: first)
+        first = schema._migrations()[:1]
+        patched.setattr(schema, "_migrations", lambda: first)
         migrate(empty_database)
     with psycopg.connect(empty_database, autocommit=True) as connection:
         connection.execute(OLD_ROWS.encode())
