@@ -46,7 +46,7 @@ def questions(page: str) -> list[tuple[str, str]]:
     return found
 
 
-def fill(dsn: str) -> None:
+def fill(dsn: str, now: datetime) -> None:
     """Make the schema and the journal that the outputs are from."""
 
     async def make_schema() -> None:
@@ -54,7 +54,7 @@ def fill(dsn: str) -> None:
             pass
 
     asyncio.run(make_schema())
-    seed(dsn, runs=RUNS, now=datetime.now(UTC))
+    seed(dsn, runs=RUNS, now=now)
 
 
 def render(page: str, dsn: str) -> str:
@@ -112,7 +112,7 @@ def main() -> None:
     server = EmbeddedServer(folder / "pg", linger=0.1)
     try:
         dsn = server.ensure()
-        fill(dsn)
+        fill(dsn, datetime.now(UTC))
         before = PAGE.read_text(encoding="utf-8")
         after = render(before, dsn)
     finally:
