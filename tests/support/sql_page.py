@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -117,6 +118,8 @@ def main() -> None:
         after = render(before, dsn)
     finally:
         server.release()
+        while any(folder.rglob("postmaster.pid")):
+            time.sleep(0.05)  # until then the server still writes into it
         shutil.rmtree(folder, ignore_errors=True)
     PAGE.write_text(after, encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}: {'unchanged' if after == before else 'written anew'}\n")
