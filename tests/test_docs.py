@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from pathlib import Path
 
@@ -24,9 +25,10 @@ def agent(tmp_path: Path, empty_database: str) -> Agent:
     return Agent(tmp_path, empty_database)
 
 
-def test_the_sql_page_shows_what_the_database_answers(empty_database: str) -> None:
+@pytest.mark.parametrize("hours", [0, 20])
+def test_the_sql_page_shows_what_the_database_answers_at_any_time_of_day(hours: int, empty_database: str) -> None:
     page = sql_page.PAGE.read_text(encoding="utf-8")
-    sql_page.fill(empty_database)
+    sql_page.fill(empty_database, datetime.now(UTC) - timedelta(hours=hours))
     fresh = sql_page.render(page, empty_database)
     changes = "\n".join(list(unified_diff(page.splitlines(), fresh.splitlines(), "page", "database", lineterm=""))[:40])
     assert page == fresh, f"docs/sql.md is not up to date, run make docs:\n{changes}"

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,7 +47,7 @@ def questions(page: str) -> list[tuple[str, str]]:
     return found
 
 
-def fill(dsn: str) -> None:
+def fill(dsn: str, now: datetime) -> None:
     """Make the schema and the journal that the outputs are from."""
 
     async def make_schema() -> None:
@@ -54,7 +55,7 @@ def fill(dsn: str) -> None:
             pass
 
     asyncio.run(make_schema())
-    seed(dsn, runs=RUNS, now=datetime.now(UTC))
+    seed(dsn, runs=RUNS, now=now)
 
 
 def render(page: str, dsn: str) -> str:
@@ -112,11 +113,13 @@ def main() -> None:
     server = EmbeddedServer(folder / "pg", linger=0.1)
     try:
         dsn = server.ensure()
-        fill(dsn)
+        fill(dsn, datetime.now(UTC))
         before = PAGE.read_text(encoding="utf-8")
         after = render(before, dsn)
     finally:
         server.release()
+        while any(folder.rglob("postmaster.pid")):
+            time.sleep(0.05)  # until then the server still writes into it
         shutil.rmtree(folder, ignore_errors=True)
     PAGE.write_text(after, encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}: {'unchanged' if after == before else 'written anew'}\n")

@@ -203,7 +203,7 @@ def unfinished(tables: Tables, rng: random.Random, day: Callable[[float], dateti
     run.turn("I look for salinity first.", search("seaweed farming low salinity Baltic", TURBINE_PAGE, OWNERS))
     run.think("I read both.", read(TURBINE_PAGE), read(OWNERS))
     run.carry_out(0, 1)
-    run.close(held_until=now + timedelta(days=1))
+    run.close(held_until=now + timedelta(days=30))
 
     run = SeededRun(tables, "What is known about Mercury?", FLASH, day(1.3), rng)
     question = "Do you mean the planet or the metal?"
