@@ -124,11 +124,15 @@ from research.model_calls where thread_id = %(thread_id)s
 select tool_name, count(*) as calls from research.tool_calls where thread_id = %(thread_id)s group by tool_name
 
 -- name: offered_addresses
--- The addresses that each tool call of a run offered, in order.
-select step, tool_call_id, (select array_agg(hit ->> 'url' order by rank)
+-- The addresses that each tool call of a run offered, in order; of a fork also those of the steps that it shares.
+with recursive line (thread_id, last) as (
+    select %(thread_id)s::text, null::integer
+    union all
+    select r.forked_from, r.forked_at_step from line join research.runs r using (thread_id) where r.forked_from is not null)
+select thread_id, step, tool_call_id, (select array_agg(hit ->> 'url' order by rank)
                             from jsonb_array_elements(artifact -> 'hits') with ordinality as hits (hit, rank)) as urls
-from research.tool_calls
-where thread_id = %(thread_id)s and jsonb_array_length(artifact -> 'hits') > 0 order by step, started_at
+from research.tool_calls join line using (thread_id)
+where step <= coalesce(last, step) and jsonb_array_length(artifact -> 'hits') > 0 order by step, started_at
 
 -- name: save_tool_call
 -- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
@@ -150,9 +154,9 @@ addresses as (
     on conflict (url_key) do update
     set url = excluded.url, content_hash = excluded.content_hash, fetched_at = excluded.fetched_at)
 insert into research.tool_calls (thread_id, step, tool_call_id, tool_name, tool_call_arguments, status, error_type, tool_call_result,
-    artifact, content_hash, lead_step, lead_call_id, lead_rank, started_at, latency_ms, lease_token)
+    artifact, content_hash, lead_thread_id, lead_step, lead_call_id, lead_rank, started_at, latency_ms, lease_token)
 values (%(thread_id)s, %(step)s, %(tool_call_id)s, %(tool_name)s, %(tool_call_arguments)s, %(status)s, %(error_type)s, %(tool_call_result)s,
-    %(artifact)s, %(page)s ->> 'content_hash', %(lead_step)s, %(lead_call_id)s, %(lead_rank)s, %(started_at)s, %(latency_ms)s, %(token)s)
+    %(artifact)s, %(page)s ->> 'content_hash', %(lead_thread_id)s, %(lead_step)s, %(lead_call_id)s, %(lead_rank)s, %(started_at)s, %(latency_ms)s, %(token)s)
 
 -- name: find_page
 -- What an address gave when it was fetched last, unless that is too long ago.

@@ -17,6 +17,8 @@ NO_KEYS = {
     ("citations", "read_thread_id"): "the origin of a fork may have been deleted",
     ("citations", "tool_call_id"): "a call of read_thread_id; empty for sources from before it was recorded",
     ("leases", "thread_id"): "a lease is taken before its run has a row, and outlives it",
+    ("tool_calls", "lead_thread_id"): "of a fork's origin, which may have been deleted",
+    ("tool_calls", "lead_call_id"): "in that run",
     ("model_calls", "response_id"): "the provider's own",
 }
 
@@ -65,7 +67,8 @@ def test_every_reference_that_can_be_a_key_is_one(many_runs: Connection) -> None
         "and not exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'p' "
         "                and a.attnum = k.conkey[cardinality(k.conkey)] and c.relname <> 'leases')",
     )
-    steps = {("citations", "first_step"), ("runs", "forked_at_step")}  # of runs that may have been deleted
+    # Of runs that may have been deleted.
+    steps = {("citations", "first_step"), ("runs", "forked_at_step"), ("tool_calls", "lead_step")}
     assert set(found) - steps == set(NO_KEYS)
 
 

@@ -86,17 +86,17 @@ alter table research.tool_calls rename column content to tool_call_result;
 alter table research.tool_calls
     add column error_type text,
     add column content_hash text references research.pages,
+    add column lead_thread_id text,
     add column lead_step integer,
     add column lead_call_id text,
     add column lead_rank integer,
-    add column domain text generated always as (research.domain_of(tool_call_arguments ->> 'url')) stored,
-    add foreign key (thread_id, lead_step, lead_call_id) references research.tool_calls;
+    add column domain text generated always as (research.domain_of(tool_call_arguments ->> 'url')) stored;
 update research.tool_calls t
 set error_type = case when status = 'error' then 'unknown' end,
     content_hash = (select content_hash from research.pages p where p.content_hash = t.artifact #>> '{citation,content_hash}');
 alter table research.tool_calls add check ((status = 'error') = (error_type is not null));
 update research.tool_calls f
-set lead_step = o.step, lead_call_id = o.tool_call_id, lead_rank = o.rank
+set lead_thread_id = f.thread_id, lead_step = o.step, lead_call_id = o.tool_call_id, lead_rank = o.rank
 from (select distinct on (thread_id, hit ->> 'url') thread_id, step, tool_call_id, rank, hit ->> 'url' as url
       from research.tool_calls, jsonb_array_elements(artifact -> 'hits') with ordinality as hits (hit, rank)
       where jsonb_typeof(artifact -> 'hits') = 'array'

@@ -79,7 +79,7 @@ select provider_name, request_model, count(*) as calls, count(distinct thread_id
        count(*) filter (where error is not null) as failed,
        sum(input_tokens) as input_tokens, sum(cache_read_input_tokens) as cache_read_input_tokens,
        sum(output_tokens) as output_tokens, sum(reasoning_output_tokens) as reasoning_output_tokens,
-       sum(cost_usd) as cost_usd, count(*) filter (where cost_usd is null) as calls_without_price,
+       sum(cost_usd) as cost_usd, count(*) filter (where cost_usd is null and error is null) as calls_without_price,
        percentile_disc(0.5) within group (order by latency_ms) as p50_latency_ms,
        percentile_disc(0.95) within group (order by latency_ms) as p95_latency_ms
 from research.model_calls
@@ -129,7 +129,7 @@ from research.citations c
 left join research.tool_calls f
        on f.thread_id = c.read_thread_id and f.step = c.first_step and f.tool_call_id = c.tool_call_id
 left join research.tool_calls q
-       on q.thread_id = f.thread_id and q.step = f.lead_step and q.tool_call_id = f.lead_call_id
+       on q.thread_id = f.lead_thread_id and q.step = f.lead_step and q.tool_call_id = f.lead_call_id
 -- offset 0: the artifact is large, and without it is unpacked once for each column that looks into it.
 left join lateral (select q.artifact -> 'hits' -> (f.lead_rank - 1) as hit offset 0) h on true;
 

@@ -148,6 +148,7 @@ class RunRows:
             tool_call_result=act.result,
             artifact=Jsonb(act.artifact) if act.artifact else None,
             content_hash=act.page.content_hash if act.page else None,
+            lead_thread_id=self.thread_id if lead and step else None,
             lead_step=step,
             lead_call_id=call,
             lead_rank=rank,
