@@ -138,7 +138,7 @@ class PostgresJournal:
 
     def __init__(self, pool: Pool, thread_id: str, lease_token: int) -> None:
         self._pool = pool
-        self._key = {"thread_id": thread_id, "token": lease_token}
+        self._key: dict[str, Any] = {"thread_id": thread_id, "token": lease_token}
         self.spending = Spending()
         self._model_calls: dict[tuple[int, str], dict[str, Any]] = {}
         self._tool_calls: dict[tuple[int, str], dict[str, Any]] = {}
