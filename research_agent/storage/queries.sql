@@ -225,7 +225,7 @@ revoke create on schema research from research_reader
 
 -- name: reader_state
 -- What there is of the reader, for the connected role.
-select current_user::text as login, r.oid is not null as exists,
+select quote_ident(current_user) as login, r.oid is not null as exists,
        coalesce(pg_has_role(r.oid, case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end),
                 false) as is_member,
        coalesce(r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls

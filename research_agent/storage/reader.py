@@ -132,7 +132,7 @@ async def _check_reader(connection: _Connection) -> None:
         return
     missing = [] if state["exists"] else ["create role research_reader;"]
     if not state["is_member"]:
-        missing.append(f"grant research_reader to {pq.Escaping().escape_identifier(state['login'].encode()).decode()};")
+        missing.append(f"grant research_reader to {state['login']};")
     if missing:
         raise StorageError(
             f"the database has no role that may only read: let an administrator run {' '.join(missing)} "
