@@ -202,6 +202,10 @@ declare
     lines bigint := 0;
     bytes bigint := 0;
 begin
+    -- Its owner could make it SECURITY INVOKER, but not change this line: that takes a right on the schema.
+    if current_user operator(pg_catalog.<>) 'research_reader' then
+        raise exception 'research.read_only was changed' using errcode = '42501', hint = 'Run research-agent db migrate.';
+    end if;
     for found in execute query loop  -- refuses several statements, and those that give no rows
         line := pg_catalog.to_json(found);
         lines := lines + 1;

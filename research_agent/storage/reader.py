@@ -28,7 +28,7 @@ from research_agent.errors import StorageError, UsageError
 from research_agent.storage.database import connect, queries, translated
 from research_agent.text import clean
 
-_TRIES = 3
+_TRIES = 5
 _LOCK_SECONDS = 5.0  # nothing here holds a lock for long but a migration
 _GRACE_SECONDS = 5.0  # what the server has to stop a statement by itself
 _MESSAGE_CHARACTERS = 500
@@ -58,13 +58,14 @@ async def set_up_reader(connection: _Connection) -> None:
     again at any time; a role that an administrator has made since is put to use. Call it under the set-up lock.
     """
     for step in ("create_reader", "join_reader", "grant_reader", "make_read_only"):
-        for _ in range(_TRIES):  # roles belong to the whole server, where another database can be at it as well
+        for tried in range(_TRIES):  # roles belong to the whole server, where another database can be at it as well
             try:
                 async with connection.transaction():
                     await connection.execute(queries()[step])
             except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject):
                 break
             except psycopg.Error:
+                await asyncio.sleep(0.05 * tried)
                 continue
             break
 

@@ -190,6 +190,9 @@ def test_a_visitor_who_weakens_the_function_gains_nothing(home: Home) -> None:
         visitor.execute("alter function research.read_only(text, integer) security invoker")
     with pytest.raises(StorageError, match="db migrate"):
         asyncio.run(read(owner, "select current_user"))
+    # And were it weakened just after it was checked:
+    with psycopg.connect(owner) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege, match="changed"):
+        connection.execute("select * from research.read_only('select current_user', 1)")
 
 
 async def _migrate(dsn: str) -> None:
