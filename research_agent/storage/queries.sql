@@ -192,6 +192,13 @@ grant select on all tables in schema research to research_reader
 -- The function that runs statements of users. Within SECURITY DEFINER PostgreSQL lets nobody change the role, so
 -- its owner's rights are all that a statement has; after SET ROLE, set_config('role', …) would give back the caller's.
 -- Each row is an object. Where there is none, a list has the columns' names: `found` is then a row of nulls.
+-- One that belongs to somebody else, as after a restored dump, is replaced.
+do $$ begin
+    if exists (select from pg_proc where oid = to_regprocedure('research.read_only(text,integer)')
+               and proowner <> 'research_reader'::regrole) then
+        drop function research.read_only(text, integer);
+    end if;
+end $$;
 grant create on schema research to research_reader;
 set local role research_reader;
 create or replace function research.read_only(query text, row_limit integer) returns setof json
