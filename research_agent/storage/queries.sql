@@ -306,6 +306,13 @@ grant select on all tables in schema research to research_reader
 -- The function that runs statements of users. Within SECURITY DEFINER PostgreSQL lets nobody change the role, so
 -- its owner's rights are all that a statement has; after SET ROLE, set_config('role', …) would give back the caller's.
 -- Each row is an object. Where there is none, a list has the columns' names: `found` is then a row of nulls.
+-- One that belongs to somebody else, as after a restored dump, is replaced.
+do $$ begin
+    if exists (select from pg_proc where oid = to_regprocedure('research.read_only(text,integer)')
+               and proowner <> 'research_reader'::regrole) then
+        drop function research.read_only(text, integer);
+    end if;
+end $$;
 grant create on schema research to research_reader;
 set local role research_reader;
 create or replace function research.read_only(query text, row_limit integer) returns setof json
@@ -316,6 +323,10 @@ declare
     lines bigint := 0;
     bytes bigint := 0;
 begin
+    -- Its owner could make it SECURITY INVOKER, but not change this line: that takes a right on the schema.
+    if current_user operator(pg_catalog.<>) 'research_reader' then
+        raise exception 'research.read_only was changed' using errcode = '42501', hint = 'Run research-agent db migrate.';
+    end if;
     for found in execute query loop  -- refuses several statements, and those that give no rows
         line := pg_catalog.to_json(found);
         lines := lines + 1;
@@ -340,7 +351,7 @@ revoke create on schema research from research_reader
 
 -- name: reader_state
 -- What there is of the reader, for the connected role.
-select current_user::text as login, r.oid is not null as exists,
+select quote_ident(current_user) as login, r.oid is not null as exists,
        coalesce(pg_has_role(r.oid, case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end),
                 false) as is_member,
        coalesce(r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls
