@@ -41,7 +41,7 @@ def from_stdin(agent: Agent, statement: bytes, *arguments: str) -> subprocess.Co
 
 def test_what_a_run_did_can_be_selected(agent: Agent, corpus: Path) -> None:
     assert agent.run("--topic", TOPIC, "--corpus", str(corpus)).returncode == 0
-    table = agent.run("sql", "select topic, outcome, model_calls from overview")
+    table = agent.run("sql", "select topic, outcome, model_calls from run_summary")
     assert (table.returncode, table.stderr) == (0, "")
     header, rule, row = table.stdout.splitlines()
     assert header.split() == ["topic", "outcome", "model_calls"]
@@ -49,8 +49,8 @@ def test_what_a_run_did_can_be_selected(agent: Agent, corpus: Path) -> None:
     assert row.startswith(TOPIC[:50])
     assert "complete" in row
 
-    steps = agent.run("sql", "select distinct tool from research.tool_calls order by 1", "--format", "csv")
-    assert steps.stdout.splitlines()[0] == "tool"
+    steps = agent.run("sql", "select distinct tool_name from research.tool_calls order by 1", "--format", "csv")
+    assert steps.stdout.splitlines()[0] == "tool_name"
     [run] = json.loads(agent.run("sql", "select topic, brief -> 'outcome' as outcome from runs", "--json").stdout)
     assert run == {"topic": TOPIC, "outcome": "complete"}
     assert agent.run("sql", "table claims", "--format", "json").stdout.startswith("[\n  {\n")

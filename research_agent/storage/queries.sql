@@ -16,14 +16,13 @@ with run as (
     set provider_name = excluded.provider_name, request_model = excluded.request_model, limits = excluded.limits,
         options = excluded.options, lease_token = excluded.lease_token
     where runs.topic = excluded.topic
-    returning thread_id, created_at, outcome, stop_reason, brief, pruned_at is not null as pruned),
+    returning thread_id, created_at),
 start as (
     insert into research.starts (thread_id, start, provider_name, request_model, limits, holder, lease_token)
     select thread_id, (select coalesce(max(start), 0) + 1 from research.starts where thread_id = %(thread_id)s),
            %(provider_name)s, %(request_model)s, %(limits)s, (select holder from research.leases where thread_id = %(thread_id)s), %(token)s
     from run)
-select created_at, outcome, stop_reason, brief, pruned,
-       (select coalesce(max(seconds), 0)::float8 from research.steps where thread_id = %(thread_id)s) as seconds
+select created_at, (select coalesce(max(seconds), 0)::float8 from research.steps where thread_id = %(thread_id)s) as seconds
 from run
 
 -- name: keep_run

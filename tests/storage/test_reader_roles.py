@@ -15,7 +15,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from research_agent.errors import StorageError
 from research_agent.storage import cluster
-from research_agent.storage.database import connect, open_pool
+from research_agent.storage.connection import connect
+from research_agent.storage.database import open_pool
 from research_agent.storage.reader import read, set_up_reader
 from tests.storage.test_embedded import new_home
 
