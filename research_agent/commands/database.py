@@ -6,11 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from research_agent.argument_types import duration
 from research_agent.arguments import Parser
 from research_agent.commands.base import count, run_async, say, settings_here
+
+if TYPE_CHECKING:
+    from research_agent.settings import Settings
 
 _FOUND_PROBLEMS = 3
 
@@ -20,7 +23,7 @@ def main(words: Sequence[str]) -> int:
     if words and words[0] == "psql":  # its arguments are psql's
         from research_agent.storage.psql import run_psql
 
-        return run_psql(settings_here(), words[1:])
+        return run_psql(_with_schema(), words[1:])
     arguments = _make_parser().parse_args(words)
     code: int = arguments.command(arguments)
     return code
@@ -52,13 +55,23 @@ def _make_parser() -> Parser:
 def _url(arguments: argparse.Namespace) -> int:
     from research_agent.storage.psql import address
 
-    url, command = address(settings_here())
+    url, command = address(_with_schema())
     if arguments.json:
         _print_json({"url": url, "psql": command})
     else:
         sys.stdout.write(f"{url}\n")
         say(f"{command}")
     return 0
+
+
+def _with_schema() -> Settings:
+    """The settings; the embedded database, which may be new, has its schema then."""
+    from research_agent.storage.database import migrate
+
+    settings = settings_here()
+    if not settings.database_url:
+        run_async(migrate(settings))
+    return settings
 
 
 def _migrate(arguments: argparse.Namespace) -> int:
