@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import shlex
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from research_agent.argument_types import amount, positive, seconds, text
 from research_agent.errors import UsageError
 from research_agent.output import FORMS
 
@@ -19,13 +18,18 @@ The same command again continues an interrupted run, or prints the brief of a fi
 goes on when the limit is higher.
 
 more commands:
+  research-agent runs                   which runs there are: --status, --since, --text
+  research-agent show THREAD            what a run came to: facts and brief
+  research-agent trace THREAD           what it did, step by step; --follow while it runs
   research-agent answer THREAD "TEXT"   answer a run that waits for a person, and go on with it
   research-agent fork THREAD --step N   go on from an earlier step as a new edition, with other options if given
   research-agent history THREAD         the checkpoints of a run
   research-agent export THREAD          everything that is stored of a run, as JSON
   research-agent delete THREAD          remove a run and all that belongs to it
   research-agent verify THREAD [--live] check a stored brief again, against stored pages and against the web
-  research-agent psql [ARGS]            the database of all runs in PostgreSQL's shell: see docs/sql.md
+  research-agent sql "SELECT …"         read everything with SQL; nothing can be changed: see docs/sql.md
+  research-agent db COMMAND             the database: url, psql, migrate, check, prune, vacuum
+each says more with --help, and gives JSON with --json
 
 exit codes:
    0  complete brief            4  no evidence found, no brief
@@ -52,20 +56,11 @@ def make_parser() -> Parser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--topic", type=_text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
+    parser.add_argument("--topic", type=text, default=DEFAULT_TOPIC, help='what to research (default: "%(default)s")')
     add_settings(parser)
     parser.add_argument("--fresh", action="store_true", help="start a new edition of the topic; the old one is kept")
-    parser.add_argument("--answer", metavar="TEXT", type=_text, help="reply to what the run is waiting for")
+    parser.add_argument("--answer", metavar="TEXT", type=text, help="reply to what the run is waiting for")
     add_output(parser)
-    return parser
-
-
-def make_verify_parser() -> Parser:
-    """The parser of ``research-agent verify``."""
-    parser = Parser(prog="research-agent verify", description="Check a stored brief again. Exit code 3 if it fails.")
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
-    parser.add_argument("--live", action="store_true", help="also read the sources again")
-    parser.add_argument("--corpus", metavar="DIR", help="the folder of documents, where it has moved")
     return parser
 
 
@@ -75,15 +70,15 @@ def make_answer_parser() -> Parser:
         prog="research-agent answer", description="Answer a run that waits for a person, and go on with it."
     )
     parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
-    parser.add_argument("answer", metavar="TEXT", type=_text, help="the reply; yes approves a call")
+    parser.add_argument("answer", metavar="TEXT", type=text, help="the reply; yes approves a call")
     add_output(parser)
     return parser
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Everything that says how a run is to be made, under the names of the settings; None where it is not given."""
-    for flag, name, kind, metavar, text in _SETTINGS:
-        parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
+    for flag, name, kind, metavar, meaning in _SETTINGS:
+        parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=meaning)
     parser.add_argument(
         "--judge", action="store_true", default=None, help="ask the model about doubtful sentences, too"
     )
@@ -115,48 +110,22 @@ def resume_command(arguments: argparse.Namespace) -> str:
     return shlex.join([*words, *(flag for flag in switches if getattr(arguments, flag[2:].replace("-", "_")))])
 
 
-def _text(argument: str) -> str:
-    """An argument as the UTF-8 that was typed: under LC_ALL=C Python reads it as single bytes."""
-    return os.fsencode(argument).decode("utf-8", "replace")
-
-
-def positive(text: str) -> int:
-    """A whole number from 1 to a billion."""
-    if text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= 10**9:
-        return int(text)
-    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a whole number from 1 to a billion')
-
-
-def _amount(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if 0 < (number := float(text)) < 1e12:
-            return number
-    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a number above 0')
-
-
-def _seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if 0 <= (number := float(text)) < 1e12:
-            return number
-    raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a number of seconds')
-
-
 # Flag, setting, form, placeholder, help. What is not here can be set in the environment.
 _SETTINGS: tuple[tuple[str, str, Callable[[str], Any], str, str], ...] = (
     ("--corpus", "corpus", str, "DIR", "search this folder of .md, .txt, .html and .pdf files instead of the web"),
     ("--search", "search", str, "NAME[,NAME]", "where to search, several merged: see README.md"),
     ("--since", "since", str, "DAY", "only what was published since YYYY-MM-DD, where that is known"),
     ("--until", "until", str, "DAY", "only what was published until YYYY-MM-DD"),
-    ("--cache-age", "cache_age", _seconds, "SECONDS", "reuse pages fetched within this time (default: 86400)"),
+    ("--cache-age", "cache_age", seconds, "SECONDS", "reuse pages fetched within this time (default: 86400)"),
     ("--length", "length", str, "LENGTH", "of the brief: short, standard or long (default: standard)"),
     ("--approve", "approve", str, "TOOL[,TOOL]", "ask before each call of these tools"),
     ("--model", "chosen_model", str, "PROVIDER:NAME", "chat model, or extractive (built in, needs no key)"),
     ("--writer-model", "writer_model", str, "PROVIDER:NAME", "another model for writing the brief"),
     ("--tool-calling", "tool_calling", str, "MODE", "auto, native, text or schema (default: auto)"),
     ("--max-steps", "max_steps", positive, "N", "model turns before the brief (default: 10)"),
-    ("--max-usd", "max_usd", _amount, "USD", "what all model calls may cost together (default: 0.50)"),
+    ("--max-usd", "max_usd", amount, "USD", "what all model calls may cost together (default: 0.50)"),
     ("--max-tokens", "max_tokens", positive, "N", "tokens of all model calls together (default: 500000)"),
-    ("--max-seconds", "max_seconds", _amount, "N", "running time, waiting for you not counted (default: 900)"),
+    ("--max-seconds", "max_seconds", amount, "N", "running time, waiting for you not counted (default: 900)"),
     ("--max-tool-calls", "max_tool_calls", positive, "N", "searches and pages together (default: 80)"),
     ("--max-stagnant-turns", "max_stagnant_turns", positive, "N", "turns without new evidence (default: 3)"),
 )

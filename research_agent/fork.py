@@ -21,7 +21,8 @@ from research_agent.past import Past, still_graph
 from research_agent.settings import Settings
 from research_agent.state import GOING_ON, Citation
 from research_agent.storage.checkpoints import make_saver
-from research_agent.storage.database import Pool, fetch_on, translated
+from research_agent.storage.connection import translated
+from research_agent.storage.database import Pool, fetch_on
 from research_agent.storage.lease import hold_lease
 from research_agent.storage.runs import Run, find_thread, new_run, no_such_run
 from research_agent.tracing import semantic_names

@@ -12,7 +12,8 @@ from research_agent.errors import UsageError
 from research_agent.graph import ResearchGraph, build_graph
 from research_agent.models.extractive import ExtractiveChatModel
 from research_agent.storage.checkpoints import make_history_saver
-from research_agent.storage.database import Pool, translated
+from research_agent.storage.connection import translated
+from research_agent.storage.database import Pool
 from research_agent.storage.runs import Run
 
 

@@ -16,7 +16,7 @@ from research_agent.errors import Interrupted, StorageError, WaitingForPerson
 from research_agent.graph import ResearchGraph
 from research_agent.progress import Progress, Watcher, describe_update
 from research_agent.state import GOING_ON
-from research_agent.storage.database import translated
+from research_agent.storage.connection import translated
 from research_agent.tools.ask_human import from_payload
 
 Ask = Callable[[str], Awaitable[str]]

@@ -53,6 +53,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, server: str) -> dict[s
             "ledger": ledger(url),
             "calls": agent.seen(),
             "recorded": recorded_calls(url),
+            "trace": trace(url),
             "corpus": corpus,
         }
 
@@ -104,6 +105,15 @@ def recorded_calls(url: str) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
+def trace(url: str) -> list[tuple[Any, ...]]:
+    """The trace but for times, and for who wrote each line."""
+    with psycopg.connect(url) as connection:
+        return connection.execute(
+            "select line, step, purpose, attempt, thought, tool_name, tool_call_arguments, status, observation, "
+            "new_sources, input_tokens, output_tokens, cost_usd from research.trace order by line"
+        ).fetchall()
+
+
 def models(events: list[str]) -> list[str]:
     return [event for event in events if event.startswith("model ")]
 
@@ -116,6 +126,7 @@ def test_killed_run_goes_on_as_if_nothing_happened(point: str, agent: Agent, und
     assert result.returncode == 0, result.stderr
     assert without_times(json.loads(result.stdout)) == without_times(undisturbed["brief"])
     assert ledger(agent.database_url) == undisturbed["ledger"]
+    assert trace(agent.database_url) == undisturbed["trace"]
     check_no_finished_call_ran_again(agent, undisturbed)
 
 

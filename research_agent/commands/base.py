@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Coroutine
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,3 +31,19 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     # psycopg cannot use Windows' default loop.
     factory = asyncio.SelectorEventLoop if sys.platform == "win32" else None
     return asyncio.Runner(loop_factory=factory).run(work)
+
+
+def local_time(moment: datetime) -> str:
+    """`moment` for people: in this machine's time zone, to the minute."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 page``, ``2,000 pages``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def say(line: str) -> None:
+    """A line on stderr, if anybody listens there."""
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from research_agent.arguments import Parser
-from research_agent.commands.base import run_async, settings_here
+from research_agent.commands.base import count, run_async, say, settings_here
 from research_agent.errors import UsageError
 
 if TYPE_CHECKING:
     from research_agent.storage.retention import Deleted, Remains
 
 
-def make_delete_parser() -> Parser:
-    """The parser."""
+def main(words: Sequence[str]) -> int:
+    """Delete a run, after asking where there is somebody to ask; 1 if the answer was no."""
     parser = Parser(
         prog="research-agent delete",
         description="Remove a run: journal, checkpoints, and pages that no other run has read. Its forks keep working.",
@@ -25,28 +24,18 @@ def make_delete_parser() -> Parser:
     parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="say what was removed as JSON")
-    return parser
-
-
-def delete(words: Sequence[str]) -> int:
-    """Delete a run, after asking where there is somebody to ask; the exit code, 1 if the answer was no.
-
-    Raises:
-        UsageError: there is no such run, or nobody could be asked.
-        ThreadBusy: it is running.
-    """
-    arguments = make_delete_parser().parse_args(words)
+    arguments = parser.parse_args(words)
     deleted = run_async(_delete(arguments.thread, ask=not arguments.yes))
     if deleted is None:
-        sys.stderr.write("nothing was deleted\n")
+        say("nothing was deleted")
         return 1
     if arguments.json:
-        sys.stdout.write(json.dumps({"thread_id": arguments.thread, **asdict(deleted)}, indent=2) + "\n")
+        from research_agent.export.table import to_json
+
+        sys.stdout.write(to_json({"thread_id": arguments.thread, **asdict(deleted)}) + "\n")
     else:
-        text = (
-            f"deleted {arguments.thread}: {_count(deleted.checkpoints, 'checkpoint')}, {_count(deleted.pages, 'page')}"
-        )
-        sys.stdout.write(f"{text} that no other run has read\n")
+        removed = f"{count(deleted.checkpoints, 'checkpoint')}, {count(deleted.pages, 'page')}"
+        sys.stdout.write(f"deleted {arguments.thread}: {removed} that no other run has read\n")
     return 0
 
 
@@ -70,13 +59,9 @@ def _agreed(thread_id: str, remains: Remains) -> bool:
 
 
 def _describe(remains: Remains) -> str:
-    checkpoints = _count(remains.checkpoints, "checkpoint")
+    checkpoints = count(remains.checkpoints, "checkpoint")
     if not remains.topic:
         return f"no run of this program: {checkpoints}, of another one perhaps"
     return (
-        f'"{remains.topic}", {remains.outcome or "unfinished"}, {_count(remains.sentences, "sentence")}, {checkpoints}'
+        f'"{remains.topic}", {remains.outcome or "unfinished"}, {count(remains.sentences, "sentence")}, {checkpoints}'
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

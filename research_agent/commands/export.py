@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from research_agent.arguments import Parser
-from research_agent.commands.base import run_async, settings_here
+from research_agent.commands.base import run_async, say, settings_here
 from research_agent.output import check_writable, whole_file
 
 
-def make_export_parser() -> Parser:
-    """The parser."""
+def main(words: Sequence[str]) -> int:
+    """Write a run out, whole or not at all."""
     parser = Parser(
         prog="research-agent export",
         description="Everything that is stored of a run, as one JSON document: its briefs, steps, calls, sources with "
@@ -24,22 +24,13 @@ def make_export_parser() -> Parser:
     parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     parser.add_argument("--output", metavar="FILE", help="write it to FILE instead of stdout")
     parser.add_argument("--json", action="store_true", help="as JSON, which it always is")
-    return parser
-
-
-def export(words: Sequence[str]) -> int:
-    """Write a run out, whole or not at all; the exit code.
-
-    Raises:
-        UsageError: there is no such run, or the file cannot be written.
-    """
-    arguments = make_export_parser().parse_args(words)
+    arguments = parser.parse_args(words)
     if arguments.output:
         target = Path(arguments.output)
         check_writable(target)
         with whole_file(target) as file:
             run_async(_write(arguments.thread, file))
-        sys.stderr.write(f"run written to {target}\n")
+        say(f"run written to {target}")
         return 0
     # Not straight to stdout: half a document looks like a whole one to who does not parse it.
     with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:

@@ -1,16 +1,23 @@
-"""``research-agent fork``: the words of it, and the run that they make."""
+"""``research-agent fork``: go on from an earlier step of a run."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
-from research_agent.arguments import Parser, add_output, add_settings, given_settings, make_parser, positive
-from research_agent.commands.base import settings_here
+from research_agent.argument_types import positive
+from research_agent.arguments import Parser, add_output, add_settings, given_settings, make_parser
+from research_agent.commands.base import run_async, settings_here
+from research_agent.commands.run import run
 
 
-def make_fork_parser() -> Parser:
-    """The parser: where to begin, and all options of a run."""
+def main(words: Sequence[str]) -> int:
+    """Fork a run and go on with it, as ``--topic`` would."""
+    arguments = _make_parser().parse_args(words)
+    return run(run_async(_origin(arguments)))
+
+
+def _make_parser() -> Parser:
     parser = Parser(
         prog="research-agent fork",
         description="Go on from an earlier step of a run as a new edition of its topic. Options that are not given are "
@@ -23,16 +30,11 @@ def make_fork_parser() -> Parser:
     return parser
 
 
-async def look_up(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments of the run that `words` ask for, with its origin.
-
-    Raises:
-        UsageError: the words are wrong, or there is no such run or step.
-    """
+async def _origin(arguments: argparse.Namespace) -> argparse.Namespace:
+    """The arguments of the run that is wanted, with its origin."""
     from research_agent.fork import find_origin
     from research_agent.storage.database import open_database
 
-    arguments = make_fork_parser().parse_args(words)
     async with open_database(settings_here()) as pool:
         origin = await find_origin(pool, arguments.thread, arguments.step)
     given = {name: value for name, value in given_settings(arguments).items() if value is not None}

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from research_agent.arguments import Parser
-from research_agent.commands.base import run_async, settings_here
+from research_agent.commands.base import local_time, run_async, settings_here
 
 if TYPE_CHECKING:
     from research_agent.past import Moment
 
-_HEADER = ("superstep", "step", "node", "next", "sources", "when (UTC)", "checkpoint")
+_HEADER = ("superstep", "step", "node", "next", "sources", "when", "checkpoint")
 # Where no node ran: the input, and what a fork begins with or a raised limit let go on.
 _WRITTEN = {"input": "(input)", "update": "(set)"}
 
 
-def make_history_parser() -> Parser:
-    """The parser."""
+def main(words: Sequence[str]) -> int:
+    """Print the checkpoints of a run."""
     parser = Parser(
         prog="research-agent history",
         description="The checkpoints of a run, the oldest first: which node ran, what came next, how many sources "
@@ -28,25 +28,14 @@ def make_history_parser() -> Parser:
     )
     parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     parser.add_argument("--json", action="store_true", help="as JSON")
-    return parser
-
-
-def history(words: Sequence[str]) -> int:
-    """Print the checkpoints of a run; the exit code.
-
-    Raises:
-        UsageError: there is no such run, or its checkpoints are pruned.
-    """
-    arguments = make_history_parser().parse_args(words)
+    arguments = parser.parse_args(words)
     moments = run_async(_read(arguments.thread))
+    from research_agent.export.table import render_rows, to_json
+
     if arguments.json:
-        sys.stdout.write(json.dumps([asdict(moment) for moment in moments], indent=2) + "\n")
-        return 0
-    rows = [_HEADER, *(_row(moment) for moment in moments)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        sys.stdout.write(to_json([asdict(moment) for moment in moments]) + "\n")
+    else:
+        sys.stdout.write(render_rows(_HEADER, [_row(moment) for moment in moments], "table"))
     return 0
 
 
@@ -60,13 +49,13 @@ async def _read(thread_id: str) -> list[Moment]:
         return await Past(pool, run).moments()
 
 
-def _row(moment: Moment) -> tuple[str, ...]:
-    return (
-        str(moment.number),
-        str(moment.step),
+def _row(moment: Moment) -> list[Any]:
+    return [
+        moment.number,
+        moment.step,
         moment.node or _WRITTEN.get(moment.source, moment.source),
         ", ".join(moment.next) or "-",
-        str(moment.sources),
-        moment.at[:19].replace("T", " "),
+        moment.sources,
+        local_time(datetime.fromisoformat(moment.at)),
         moment.checkpoint_id,
-    )
+    ]

@@ -13,7 +13,8 @@ from typing import TextIO
 import psycopg
 from psycopg.rows import DictRow
 
-from research_agent.storage.database import Pool, fetch_on, queries, translated
+from research_agent.storage.connection import translated
+from research_agent.storage.database import Pool, fetch_on, queries
 from research_agent.storage.runs import no_such_run
 
 RECORD_VERSION = 1

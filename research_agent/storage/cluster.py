@@ -55,6 +55,7 @@ _SETTINGS = {
     "fsync": "on",
     "full_page_writes": "on",
     "synchronous_commit": "on",
+    "temp_file_limit": "2GB",  # of one session: a query that sorts the world must not fill the disk
     "jit": "off",
     "logging_collector": "off",
     "log_destination": "stderr",
@@ -153,6 +154,18 @@ def password(root: Path, role: str = DATABASE) -> str:
         f"{path} with the database's passwords is missing or damaged: restore it, or move {root} away to start "
         "with an empty database"
     )
+
+
+def has_password(root: Path, role: str) -> bool:
+    """Whether the role has a password yet. Raises ``StorageError`` when none of the passwords can be read."""
+    password(root)
+    return role in json.loads((root / _SECRETS).read_text(encoding="utf-8"))
+
+
+def add_password(root: Path, role: str, secret: str) -> None:
+    """Keep the password of one more role. Call it under the start lock."""
+    path = root / _SECRETS
+    write_file(path, json.dumps(json.loads(path.read_text(encoding="utf-8")) | {role: secret}), 0o600)
 
 
 def write_settings(root: Path, data: Path, socket_dir: Path, major: int) -> Path:

@@ -1,29 +1,28 @@
-"""The connection pool, and the schema: ours and the checkpointer's."""
+"""The database of a run: a small pool over a schema that is up to date, and the named queries."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import psycopg
-from psycopg import errors
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+from psycopg_pool import AsyncConnectionPool
 
-from research_agent.errors import LeaseLost, StorageError
 from research_agent.settings import Settings
+from research_agent.storage.connection import connection_options, translated
+from research_agent.storage.schema import ensure_schema
 
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
 
-_SETUP_LOCK = 7_270_015_031  # any fixed number; one lock for all schema changes of this program
-_CONNECT_SECONDS = 10
-_FENCED = "RA001"  # errcode of research.check_lease()
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @cache
@@ -41,20 +40,35 @@ async def open_database(settings: Settings, waiting: Callable[[str], None] = lam
     Raises:
         StorageError: the database cannot be reached, started or used; the message says why and what to do.
     """
+    async with _open_server(settings, waiting) as (dsn, embedded), open_pool(dsn, embedded=embedded) as pool:
+        yield pool
+
+
+@asynccontextmanager
+async def _open_server(settings: Settings, waiting: Callable[[str], None]) -> AsyncIterator[tuple[str, bool]]:
+    """The DSN, and whether it is the embedded server's, which is up as long as the body runs."""
     if settings.database_url:
-        async with open_pool(settings.database_url.get_secret_value(), embedded=False) as pool:
-            yield pool
+        yield settings.database_url.get_secret_value(), False
         return
     from research_agent.storage.embedded import server_of
 
     server = server_of(settings)
     waiting("the embedded PostgreSQL")
-    dsn = await asyncio.to_thread(server.ensure)
     try:
-        async with open_pool(dsn, embedded=True) as pool:
-            yield pool
+        yield await asyncio.to_thread(server.ensure), True
     finally:
         server.release()
+
+
+async def migrate(settings: Settings) -> tuple[int, int]:
+    """Bring the schema up to date, as each run does; its version before and after.
+
+    Raises:
+        StorageError: as `open_database`.
+    """
+    async with _open_server(settings, lambda what: None) as (dsn, _):
+        with translated():
+            return await ensure_schema(dsn, anew=True)
 
 
 @asynccontextmanager
@@ -65,7 +79,7 @@ async def open_pool(dsn: str, *, embedded: bool) -> AsyncIterator[Pool]:
         StorageError: the database cannot be reached or used; the message says why and what to do.
     """
     with translated():
-        await _ensure_schema(dsn)
+        await ensure_schema(dsn)
         pool: Pool = AsyncConnectionPool(
             dsn,
             min_size=1,
@@ -76,7 +90,7 @@ async def open_pool(dsn: str, *, embedded: bool) -> AsyncIterator[Pool]:
             # A connection that died while a model was thinking is replaced, not handed out.
             check=AsyncConnectionPool.check_connection,
             # Named prepared statements break behind transaction poolers, so only our own server gets them.
-            kwargs=_connection_options() | {"prepare_threshold": 0 if embedded else None},
+            kwargs=connection_options() | {"prepare_threshold": 0 if embedded else None},
         )
         await pool.open()
     try:
@@ -87,6 +101,8 @@ async def open_pool(dsn: str, *, embedded: bool) -> AsyncIterator[Pool]:
 
 async def fetch(pool: Pool, name: str, **values: Any) -> list[DictRow]:
     """Run the named query; its rows, or an empty list for a statement that gives none.
+
+    What PostgreSQL cannot hold (NUL, lone surrogates, NaN in JSON) is taken out of `values` here, wherever it is from.
 
     Raises:
         LeaseLost: the statement was fenced off, because another process took the thread over.
@@ -99,154 +115,21 @@ async def fetch(pool: Pool, name: str, **values: Any) -> list[DictRow]:
 
 async def fetch_on(connection: psycopg.AsyncConnection[DictRow], name: str, **values: Any) -> list[DictRow]:
     """`fetch` on a connection, as part of its transaction; the driver's errors are the caller's to translate."""
-    cursor = await connection.execute(queries()[name], values)
+    cursor = await connection.execute(queries()[name], {key: _storable(each) for key, each in values.items()})
     return await cursor.fetchall() if cursor.description else []
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn every driver error into one of ours, at this border only."""
-    try:
-        yield
-    except (psycopg.Error, PoolTimeout) as error:
-        raise _translate(error) from error
-
-
-def _translate(error: Exception) -> StorageError:
-    state = getattr(error, "sqlstate", None)
-    if state == _FENCED:
-        return LeaseLost("another process has taken this topic over; its work continues there")
-    match error:
-        case errors.DiskFull() | errors.OutOfMemory():
-            return StorageError("the database's disk is full: free some space and run the same command again")
-        case errors.ReadOnlySqlTransaction():
-            return StorageError("the database is read-only: point DATABASE_URL at a primary that accepts writes")
-        case errors.InsufficientPrivilege():
-            return StorageError(
-                "the database role lacks a privilege: let the owner run research-agent once to create the schema, "
-                "then grant usage on schema research and select, insert, update on its tables"
-            )
-        case errors.QueryCanceled() | errors.LockNotAvailable():
-            return StorageError("the database did not answer in time: look for long locks, then run the command again")
-        case PoolTimeout() | psycopg.OperationalError():
-            return StorageError(_unreachable(str(error)))
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return _UNSTORABLE.sub("", value)
+        case Jsonb():
+            return Jsonb(_storable(value.obj))
+        case float() if not math.isfinite(value):
+            return None
+        case list() | tuple():
+            return [_storable(item) for item in value]
+        case dict():
+            return {_storable(key): _storable(item) for key, item in value.items()}
         case _:
-            return StorageError(f"the database refused a statement ({type(error).__name__}): {_first_line(error)}")
-
-
-def _unreachable(text: str) -> str:
-    """Why a connection failed. libpq's words are matched, never repeated whole: they can hold parts of the URL."""
-    lowered = text.lower()
-    for sign, advice in (
-        ("password authentication failed", "wrong user or password: correct DATABASE_URL"),
-        ("no password supplied", "it asks for a password: add it to DATABASE_URL"),
-        ("connection refused", "nothing listens there: start the server or correct DATABASE_URL"),
-        ("timeout", f"no answer within {_CONNECT_SECONDS} s: check host, port and firewall in DATABASE_URL"),
-        ("does not exist", "that database or role does not exist: create it or correct DATABASE_URL"),
-        ("invalid port", "the port is no number from 1 to 65535: correct DATABASE_URL"),
-        ("too many clients", "it has no free connection: try again later or raise max_connections"),
-        ("too many connections", "it has no free connection: try again later or raise max_connections"),
-        ("resolve host", "the host name is unknown: correct DATABASE_URL"),
-        ("translate host name", "the host name is unknown: correct DATABASE_URL"),
-        ("no space left", "its disk is full: free some space"),
-        ("starting up", "it is still starting: try again in a moment"),
-        ("shutting down", "it is shutting down: start it and run the same command again"),
-        ("terminating connection", "it closed the connection: run the same command again"),
-    ):
-        if sign in lowered:
-            return f"the database cannot be used: {advice}"
-    return "the connection to the database failed: check DATABASE_URL and the server, then run the same command again"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:200]
-
-
-def _connection_options() -> dict[str, Any]:
-    return {
-        "autocommit": True,  # the checkpointer needs it: without, nothing it writes is ever committed
-        "row_factory": dict_row,
-        "connect_timeout": _CONNECT_SECONDS,
-        "application_name": "research-agent",
-        "keepalives_idle": 30,
-        "keepalives_interval": 10,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 30_000,
-    }
-
-
-async def _ensure_schema(dsn: str) -> None:
-    """Bring both schemas up to date; safe for many processes at once, cheap when there is nothing to do."""
-    try:
-        conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
-        raise StorageError(
-            "DATABASE_URL is malformed: it must look like postgresql://user:password@host:5432/name"
-        ) from None
-    # libpq's connect_timeout ends at the handshake; a server that hangs later needs a deadline as well.
-    try:
-        async with asyncio.timeout(_CONNECT_SECONDS + 2):
-            connection = await psycopg.AsyncConnection.connect(dsn, **_connection_options())
-    except TimeoutError:
-        raise StorageError(_unreachable("timeout")) from None
-    async with connection:
-        if await _is_current(connection):
-            return
-        # Polled, never awaited: CREATE INDEX CONCURRENTLY waits for every open statement, a waiting lock included.
-        while not await _value(connection, "select pg_try_advisory_lock(%s)", _SETUP_LOCK):  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
-        try:
-            if not await _is_current(connection):
-                await _migrate(connection)
-        finally:
-            await connection.execute("select pg_advisory_unlock(%s)", (_SETUP_LOCK,))
-
-
-async def _is_current(connection: psycopg.AsyncConnection[DictRow]) -> bool:
-    if await _value(connection, "select to_regclass('research.migrations') is null"):
-        return False
-    version = await _value(connection, "select coalesce(max(version), 0) from research.migrations")
-    if version > len(_migrations()):
-        raise StorageError(
-            f"the database has schema version {version}, this program knows {len(_migrations())}: "
-            "pip install -U research-agent, or use another database"
-        )
-    return bool(version == len(_migrations()))
-
-
-async def _migrate(connection: psycopg.AsyncConnection[DictRow]) -> None:
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-
-    await AsyncPostgresSaver(connection).setup()
-    broken = await _value(
-        connection,
-        "select string_agg(c.relname, ', ') from pg_index i join pg_class c on c.oid = i.indexrelid "
-        "where c.relname like 'checkpoint%%' and not i.indisvalid",
-    )
-    if broken:
-        raise StorageError(
-            f"an interrupted set-up left unusable indexes: drop index {broken}; then run the command again"
-        )
-    await connection.execute("create schema if not exists research")
-    await connection.execute(
-        "create table if not exists research.migrations "
-        "(version integer primary key, applied_at timestamptz not null default now())"
-    )
-    done = await _value(connection, "select coalesce(max(version), 0) from research.migrations")
-    for version, script in enumerate(_migrations(), start=1):
-        if version > done:
-            async with connection.transaction():
-                await connection.execute(script)
-                await connection.execute("insert into research.migrations (version) values (%s)", (version,))
-
-
-@cache
-def _migrations() -> tuple[bytes, ...]:
-    folder = resources.files(__package__) / "migrations"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return tuple((folder / name).read_bytes() for name in names)
-
-
-async def _value(connection: psycopg.AsyncConnection[DictRow], statement: str, *values: Any) -> Any:
-    row = await (await connection.execute(statement.encode(), values or None)).fetchone()
-    return next(iter(row.values())) if row else None
+            return value

@@ -11,6 +11,7 @@ By hand: ``postgres -D data -c config_file=server.conf`` with absolute paths.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -22,10 +23,9 @@ import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from research_agent.errors import StorageError
-from research_agent.storage import binaries, cluster, watchdog
+from research_agent.storage import binaries, cluster, dsn, visitors, watchdog
 from research_agent.storage.binaries import Account, Binaries
 
 if TYPE_CHECKING:
@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 _ATTACH_SECONDS = 120.0
 _START_SECONDS = 600.0  # crash recovery after a long run can take minutes
 _LOG_BYTES = 1_000_000
-
-# libpq reads these from the environment and has no connection parameter that overrules them.
-_UNPINNABLE = ("PGSERVICE", "PGDATESTYLE", "PGTZ", "PGGEQO")
-# What switches a connection parameter off, where neither its default nor the empty string does.
-_NEUTRAL = {
-    "require_auth": "scram-sha-256",
-    "sslcertmode": "disable",
-    "min_protocol_version": "3.0",
-    "max_protocol_version": "3.0",
-}
 
 
 def default_root() -> Path:
@@ -110,8 +100,28 @@ class EmbeddedServer:
         with self._mutex:
             self._drop_client_lock()
 
+    def reader_dsn(self) -> str:
+        """A DSN for the role ``research_reader`` with no password in it, to be pasted behind ``psql``; as ``ensure()``.
+
+        It names a password file instead, and works while the server runs: see ``keep_for_visitors()``.
+        """
+        self.ensure()
+        with watchdog.exclusive(self._root / watchdog.START_LOCK):
+            socket_dir = self._reach_server()
+            pass_file = visitors.admit(self._root, socket_dir)
+        return dsn.visitor_dsn(socket_dir, visitors.READER, pass_file)
+
+    def keep_for_visitors(self, quiet: float = 60.0) -> None:
+        """Keep the server up, beyond our own end, until it has had no session for ``quiet`` seconds; as ``ensure()``.
+
+        A small process does it; a second call while it lives starts the waiting anew.
+        """
+        address = self.reader_dsn()
+        with watchdog.lock_shared(self._root / watchdog.CLIENTS_LOCK) as lock:
+            self._detach_watchdog(lock, watchdog.KEEP, str(self._root), str(quiet), address)
+
     def _ensure(self) -> str:
-        for name in _UNPINNABLE:
+        for name in dsn.UNPINNABLE:
             os.environ.pop(name, None)
         self._make_root()
         with watchdog.exclusive(self._root / watchdog.START_LOCK):
@@ -120,7 +130,11 @@ class EmbeddedServer:
                 self._client_lock = watchdog.lock_shared(self._root / watchdog.CLIENTS_LOCK)
             try:
                 self._ensure_watchdog()
-                return _dsn(self._reach_server(), cluster.password(self._root))
+                socket_dir = self._reach_server()
+                password = cluster.password(self._root)
+                with contextlib.suppress(StorageError, OSError):  # a run does without it; reader_dsn() tries again
+                    visitors.admit(self._root, socket_dir)
+                return dsn.login_dsn(socket_dir, cluster.DATABASE, password)
             except BaseException:
                 if not was_client:
                     self._drop_client_lock()
@@ -158,11 +172,14 @@ class EmbeddedServer:
         lock = watchdog.try_lock(self._root / watchdog.WATCHDOG_LOCK)
         if lock is None:
             return
-        with lock:  # the watchdog inherits it, so there is no moment without an owner
-            script = str(Path(watchdog.__file__).resolve())
-            argv = [sys.executable, "-P", script, str(self._root), str(self._linger), str(lock.fileno())]
-            python = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
-            binaries.detach(argv, subprocess.DEVNULL, lock, python | binaries.server_environment(), None)
+        with lock:
+            self._detach_watchdog(lock, str(self._root), str(self._linger), str(lock.fileno()))
+
+    def _detach_watchdog(self, lock: io.FileIO, *arguments: str) -> None:
+        """Start it as the heir of a lock that we hold, so there is no moment without an owner."""
+        argv = [sys.executable, "-P", str(Path(watchdog.__file__).resolve()), *arguments]
+        python = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+        binaries.detach(argv, subprocess.DEVNULL, lock, python | binaries.server_environment(), None)
 
     def _reach_server(self) -> Path:
         """The socket directory of a server that accepts connections; it is started if none runs."""
@@ -174,7 +191,7 @@ class EmbeddedServer:
                     if watchdog.live_postmaster(self._data) is None:
                         return self._start(server_lock)
             record = watchdog.read_pid_file(self._data)
-            if record is not None and record.socket_dir and _accepts_connections(record.socket_dir):
+            if record is not None and record.socket_dir and dsn.accepts_connections(record.socket_dir):
                 return Path(record.socket_dir)
             time.sleep(0.05)  # it is starting, recovering or stopping
         raise self._still_busy(_ATTACH_SECONDS)
@@ -263,38 +280,3 @@ def _forget_inherited_locks() -> None:
 
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=_forget_inherited_locks)
-
-
-def _dsn(socket_dir: Path, password: str) -> str:
-    query = "&".join(f"{name}={quote(os.fsencode(value), safe='')}" for name, value in _pinned(socket_dir))
-    return f"postgresql://{cluster.DATABASE}:{password}@/{cluster.DATABASE}?{query}"
-
-
-def _accepts_connections(socket_dir: str) -> bool:
-    """A ping ends before authentication: cheaper than a connection; false during start, recovery and stop."""
-    from psycopg import pq
-
-    pinned = [*_pinned(Path(socket_dir)), ("user", cluster.DATABASE), ("dbname", cluster.DATABASE)]
-    conninfo = " ".join(f"{name}={cluster.quoted(value)}" for name, value in pinned)
-    return pq.PGconn.ping(os.fsencode(conninfo)) == pq.Ping.OK
-
-
-def _pinned(socket_dir: Path) -> list[tuple[str, str]]:
-    """Connection parameters, with a neutral value for each that the environment would set otherwise."""
-    from psycopg import pq
-
-    pinned = {
-        "host": str(socket_dir),
-        "port": str(cluster.PORT),
-        "sslmode": "disable",
-        "gssencmode": "disable",
-        "channel_binding": "disable",
-        "client_encoding": "utf8",
-        "connect_timeout": "10",
-    }
-    elsewhere = ("user", "password", "dbname", "application_name")
-    for option in pq.Conninfo.get_defaults():
-        name, variable = option.keyword.decode(), (option.envvar or b"").decode()
-        if variable in os.environ and name not in pinned and name not in elsewhere:
-            pinned[name] = _NEUTRAL.get(name) or (option.compiled or b"").decode()
-    return list(pinned.items())

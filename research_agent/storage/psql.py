@@ -1,11 +1,14 @@
-"""PostgreSQL's own shell on the database of the runs."""
+"""PostgreSQL's own shell on the database of the runs, and its address for other programs."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
@@ -38,11 +41,49 @@ def run_psql(settings: Settings, arguments: Sequence[str]) -> int:
         server.release()
 
 
-def _call(program: str, dsn: str, arguments: Sequence[str]) -> int:
+def address(settings: Settings) -> tuple[str, str]:
+    """The database's address without a password, and the command that opens it in ``psql``.
+
+    The embedded server's is that of the role ``research_reader``, names the file with its password, and works for a
+    minute, and as long as anybody is connected. For ``DATABASE_URL`` the password is asked for, or found by libpq's
+    means.
+
+    Raises:
+        StorageError: the database cannot be started, or ``DATABASE_URL`` is malformed.
+    """
+    if settings.database_url:
+        url = _without_password(settings.database_url.get_secret_value())
+        return url, shlex.join(["psql", url])
+    from research_agent.storage.embedded import server_of
+
+    server = server_of(settings)
     try:
-        parts = conninfo_to_dict(dsn)
+        url = server.reader_dsn()
+        server.keep_for_visitors()
+        return url, shlex.join([server.program("psql"), url])
+    finally:
+        server.release()
+
+
+def _without_password(dsn: str) -> str:
+    parts = {name: str(value) for name, value in _parse(dsn).items() if "password" not in name and value is not None}
+    user = quote(parts.pop("user", ""), safe="")
+    database = quote(parts.pop("dbname", ""), safe="")
+    query = urlencode(parts, quote_via=quote, safe="/,")
+    return f"postgresql://{f'{user}@' if user else ''}/{database}{f'?{query}' if query else ''}"
+
+
+def _parse(dsn: str) -> dict[str, Any]:
+    try:
+        return dict(conninfo_to_dict(dsn))
     except ProgrammingError:
-        raise StorageError("DATABASE_URL is malformed") from None
+        raise StorageError(
+            "DATABASE_URL is malformed: it must look like postgresql://user:password@host:5432/name"
+        ) from None
+
+
+def _call(program: str, dsn: str, arguments: Sequence[str]) -> int:
+    parts = _parse(dsn)
     names = _VARIABLES | _MORE
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     given = {names[key]: str(value) for key, value in parts.items() if key in names}

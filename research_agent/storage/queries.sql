@@ -197,6 +197,170 @@ where thread_id = %(thread_id)s and token = %(token)s returning token
 -- Let go of a thread.
 update research.leases set expires_at = '-infinity' where thread_id = %(thread_id)s and token = %(token)s
 
+-- name: list_runs
+-- Runs by status or outcome, by when they began, and by words of the topic or of a sentence that was kept.
+select thread_id, status, outcome, stop_reason, topic, edition, provider_name, request_model, starts, steps, sources, sentences, dropped,
+       model_calls, tool_calls, input_tokens, output_tokens, cost_usd, seconds, started_at, ended_at, forked_from, forked_at_step, pruned_at
+from research.run_summary
+where (%(status)s::text is null or %(status)s in (status, outcome))
+  and (%(since)s::timestamptz is null or started_at >= %(since)s)
+  and (%(text)s::text is null or position(lower(%(text)s) in lower(topic)) > 0 or thread_id in (
+      select thread_id from research.claims where verdict = 'supported' and position(lower(%(text)s) in lower(text)) > 0))
+order by started_at desc, thread_id limit %(limit)s
+
+-- name: summarise_run
+-- One run in a row.
+select * from research.run_summary where thread_id = %(thread_id)s
+
+-- name: list_starts
+-- When a run was taken up, by whom, with which model.
+select start, started_at, holder, provider_name, request_model, limits from research.starts
+where thread_id = %(thread_id)s order by start
+
+-- name: list_trace
+-- The conversation of a run from a line on; observations up to so many characters, null is all of them.
+select step, line, purpose, attempt, start, thought, tool_name, tool_call_arguments, status,
+       left(observation, %(characters)s) as observation, length(observation) as observation_length, new_sources,
+       model_latency_ms, tool_latency_ms, input_tokens, output_tokens, cost_usd, started_at
+from research.trace where thread_id = %(thread_id)s and line >= %(line)s order by line
+
+-- name: describe_server
+-- Where the data are.
+select current_setting('server_version') as version, current_database() as database, current_user as role,
+       pg_database_size(current_database()) as bytes,
+       (select max(version) from research.migrations) as schema_version,
+       (select max(v) from checkpoint_migrations) as checkpoint_version
+
+-- name: table_sizes
+-- Rows (estimated), dead rows and bytes of each table, with its indexes.
+select case when schemaname = 'research' then 'research.' else '' end || relname as name, n_live_tup as rows, n_dead_tup as dead,
+       pg_total_relation_size(relid) as bytes
+from pg_stat_user_tables
+where schemaname = 'research' or relname in ('checkpoints', 'checkpoint_blobs', 'checkpoint_writes')
+order by bytes desc
+
+-- name: check_database
+-- What must never be: a name and how often it is so.
+select 'finished runs without a brief' as what, count(*) as found from research.runs where finished_at is not null and brief is null
+union all
+select 'pages whose text is not what was stored', count(*) from research.pages
+where encode(sha256(convert_to(text, 'UTF8')), 'hex') <> content_hash
+union all
+select 'kept sentences whose passage does not stand in its page', count(*) from research.claim_support
+where verdict = 'supported' and quote_holds is not true
+union all
+select 'kept sentences that cite a source that is not in the ledger', count(*) from research.claims k
+where verdict = 'supported' and exists (
+    select from unnest(k.sources) as n (number)
+    where not exists (select from research.citations c where c.thread_id = k.thread_id and c.number = n.number))
+union all
+select 'finished runs whose brief has another number of sentences than the table of claims', count(*) from research.runs r
+where brief is not null and jsonb_array_length(brief -> 'claims') <>
+    (select count(*) from research.claims k where k.thread_id = r.thread_id and k.verdict = 'supported')
+union all
+select 'unfinished runs with steps and without checkpoints', count(*) from research.runs r
+where finished_at is null and exists (select from research.steps s where s.thread_id = r.thread_id)
+  and not exists (select from checkpoints c where c.thread_id = r.thread_id)
+union all
+select 'unusable indexes', count(*) from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
+where not i.indisvalid and (n.nspname = 'research' or c.relname like 'checkpoint%%')
+
+-- name: admit_reader
+-- In the embedded server, by its superuser: let people log in as the role that may only read.
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'research_reader') then
+        create role research_reader;
+    end if;
+end $$;
+alter role research_reader login password %(password)s;
+alter role research_reader set default_transaction_read_only = on;
+alter role research_reader set temp_file_limit = '1GB';
+grant research_reader to research;
+revoke temporary on database research from public
+
+-- name: create_reader
+-- Roles belong to the whole server: another database may have made it, or may be doing so now.
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'research_reader') then
+        create role research_reader nologin;
+    end if;
+end $$
+
+-- name: join_reader
+-- Let us act as the reader. Whoever creates a role is a member since PostgreSQL 16, but without that right.
+do $$ begin
+    if not pg_has_role('research_reader',
+                       case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end) then
+        grant research_reader to current_user;
+    end if;
+end $$
+
+-- name: grant_reader
+-- What the reader may see.
+grant usage on schema research to research_reader;
+grant select on all tables in schema research to research_reader
+
+-- name: make_read_only
+-- The function that runs statements of users. Within SECURITY DEFINER PostgreSQL lets nobody change the role, so
+-- its owner's rights are all that a statement has; after SET ROLE, set_config('role', …) would give back the caller's.
+-- Each row is an object. Where there is none, a list has the columns' names: `found` is then a row of nulls.
+grant create on schema research to research_reader;
+set local role research_reader;
+create or replace function research.read_only(query text, row_limit integer) returns setof json
+language plpgsql volatile security definer set search_path = research, pg_catalog, pg_temp as $body$
+declare
+    found record;
+    line json;
+    lines bigint := 0;
+    bytes bigint := 0;
+begin
+    for found in execute query loop  -- refuses several statements, and those that give no rows
+        line := pg_catalog.to_json(found);
+        lines := lines + 1;
+        bytes := bytes + pg_catalog.octet_length(line::text);
+        if bytes > 64 * 1024 * 1024 then
+            raise exception 'the result has more than 64 MB'
+                using errcode = '54000', hint = 'Select less of it, such as left(text, 1000), or fewer rows.';
+        end if;
+        return next line;
+        exit when lines > row_limit;  -- one more than asked for: it tells that there are more
+    end loop;
+    if lines = 0 then
+        return next (select coalesce(pg_catalog.json_agg(name), '[]')
+                     from pg_catalog.json_object_keys(pg_catalog.to_json(found)) as name);
+    end if;
+end $body$;
+revoke all on function research.read_only(text, integer) from public;
+grant execute on function research.read_only(text, integer) to session_user;
+reset role;
+revoke create on schema research from research_reader
+
+-- name: reader_state
+-- What there is of the reader, for the connected role.
+select current_user::text as login, r.oid is not null as exists,
+       coalesce(pg_has_role(r.oid, case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end),
+                false) as is_member,
+       coalesce(r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls
+                or exists (select from pg_auth_members m where m.member = r.oid), false) as is_mighty,
+       coalesce(p.prosecdef and p.proowner = r.oid and has_function_privilege(p.oid, 'execute'), false) as has_function
+from (select) as one left join pg_roles r on r.rolname = 'research_reader'
+left join pg_proc p on p.oid = to_regprocedure('research.read_only(text,integer)')
+
+-- name: limit_reader
+-- For this transaction. Only a superuser may set the last one, and only he is not under the limit of the server.
+select set_config('statement_timeout', %(statement)s, true), set_config('lock_timeout', %(lock)s, true),
+       set_config('idle_in_transaction_session_timeout', '60s', true), set_config('client_encoding', 'UTF8', true),
+       set_config('search_path', 'pg_catalog, pg_temp', true),
+       case when current_setting('is_superuser') = 'on' then set_config('temp_file_limit', '1GB', true) end
+
+-- name: read_rows
+-- What a statement gives, one more row than the limit when there are more.
+select line::text from research.read_only(%(statement)s, %(limit)s) as line
+
+-- name: unlock_all
+-- Advisory locks of a session outlive its transaction, and behind a pooler the session outlives us.
+select pg_catalog.pg_advisory_unlock_all()
+
 -- name: check_lease
 -- Refuse to go on without the lease, and keep it from being taken until this transaction ends.
 select research.check_lease(%(thread_id)s, %(token)s)

@@ -13,7 +13,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow
 
-from research_agent.storage.database import Pool, fetch, fetch_on, translated
+from research_agent.storage.connection import translated
+from research_agent.storage.database import Pool, fetch, fetch_on
 from research_agent.storage.lease import hold_lease
 from research_agent.storage.runs import no_such_run
 

@@ -1,13 +1,15 @@
-"""Locks and process checks of the private PostgreSQL server, and the process that stops it.
+"""Locks and process checks of the private PostgreSQL server, and the processes that keep it up or stop it.
 
 The watchdog is this file run by path in a process of its own: it imports nothing of the package, so it
 starts fast, stays small, and depends neither on the caller's working directory nor on its import path.
+So is the keeper, a client on behalf of visitors who hold no lock: a ``psql`` that somebody starts by hand.
 
-Four files in the root directory are kernel locks; whoever dies, however, lets go of them:
+Five files in the root directory are kernel locks; whoever dies, however, lets go of them:
 
 * ``start.lock``: exclusive while one process initialises, starts or attaches.
 * ``clients.lock``: shared by every client process; exclusive by the watchdog while it stops the server.
 * ``watchdog.lock``: exclusive for the life of the watchdog.
+* ``keeper.lock``: exclusive for the life of the keeper; touched to make it wait anew.
 * ``server.lock``: inherited by initdb, the postmaster and all their children; free means none of them lives.
 """
 
@@ -33,11 +35,16 @@ if sys.platform != "win32":
 START_LOCK = "start.lock"
 CLIENTS_LOCK = "clients.lock"
 WATCHDOG_LOCK = "watchdog.lock"
+KEEPER_LOCK = "keeper.lock"
 SERVER_LOCK = "server.lock"
 DATA = "data"
+KEEP = "--keep"  # makes the program a keeper
 
 _STOP_SECONDS = 60.0
 _KILL_SECONDS = 20.0
+# How many others are there, and how many have come so far: a visit can be shorter than the time between two looks.
+_VISITS = """select (select count(*) from pg_stat_activity a where a.datid = d.datid and usesysid is not null
+and pid <> pg_backend_pid()), sessions from pg_stat_database d where datname = current_database()"""
 
 
 def open_lock(path: Path) -> io.FileIO:
@@ -169,10 +176,54 @@ def watch(root: Path, linger: float, watchdog_lock: int) -> None:
     clients.close()
 
 
+def keep(root: Path, quiet: float, dsn: str) -> None:
+    """Block until the server has had no session but ours for ``quiet`` seconds. The caller's lock keeps it up."""
+    import psycopg
+
+    lock = _become_keeper(root)
+    if lock is None:
+        return
+    connection = None
+    before: object = None
+    deadline = 0.0
+    while True:
+        others, state = 0, (os.fstat(lock.fileno()).st_mtime_ns, 0)
+        try:
+            if connection is None or connection.closed:
+                connection = psycopg.connect(dsn, autocommit=True, connect_timeout=10)
+            others, came = connection.execute(_VISITS).fetchone() or (0, 0)
+            state = (state[0], came)
+        except psycopg.Error:
+            connection = None  # it is down, or will not have us: nobody else gets in either
+        if others or state != before:
+            before, deadline = state, time.monotonic() + quiet
+        elif time.monotonic() >= deadline:
+            return
+        time.sleep(min(5.0, quiet / 10))
+
+
+def _become_keeper(root: Path) -> io.FileIO | None:
+    """The keeper's lock, or None when there is a keeper, who now waits anew."""
+    path = root / KEEPER_LOCK
+    lock = try_lock(path)
+    if lock is None:
+        os.utime(path)
+        time.sleep(1)  # had he just made up his mind to leave, he is gone by then
+        lock = try_lock(path)
+    return lock
+
+
 def main(arguments: list[str]) -> None:
-    """``watchdog.py ROOT LINGER FD``: FD is the inherited descriptor that holds ``watchdog.lock``."""
+    """``watchdog.py ROOT LINGER FD``: FD is the inherited descriptor that holds ``watchdog.lock``.
+
+    ``watchdog.py --keep ROOT QUIET DSN`` is the keeper; it has inherited a shared ``clients.lock``.
+    """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # it ends by itself soon after the last client
+    if arguments[0] == KEEP:
+        _, root, quiet, dsn = arguments
+        keep(Path(root), float(quiet), dsn)
+        return
     root, linger, descriptor = arguments
     watch(Path(root), float(linger), int(descriptor))
 

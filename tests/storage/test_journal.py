@@ -109,3 +109,25 @@ async def test_each_purpose_of_a_call_is_stored(purpose: Purpose, empty_database
         found, attempts = await again.find_model_call(2, purpose)
     assert found is not None
     assert (found.text, attempts) == ("yes", 1)
+
+
+async def test_what_postgresql_cannot_hold_is_taken_out_wherever_it_stands(empty_database: str) -> None:
+    bad = "a\x00b\ud800"
+    async with open_journal(empty_database) as (pool, journal):
+        call = ModelCall(
+            1, "reason", 1, f"x:{bad}", NOW, 5, error=bad, error_type=bad, response_model=bad, finish_reasons=[bad]
+        )
+        await journal.save_model_call(call)
+        message = ToolMessage("x", tool_call_id=bad, name=bad, artifact={"hits": [{"url": bad, "score": float("nan")}]})
+        await journal.save_tool_call(ToolCall(1, {bad: bad}, message, NOW, 7, None, Page(bad, bad, "ab")))
+        await journal.save_turn(Turn(1, bad, 1, 0, 0, 0, bad))
+        async with pool.connection() as connection:
+            rows = await (
+                await connection.execute(
+                    b"select request_model, error, response_model, finish_reasons, tool_name, tool_call_arguments, "
+                    b"artifact, thought from research.model_calls, research.tool_calls, research.steps"
+                )
+            ).fetchall()
+    (row,) = rows
+    hits = {"hits": [{"url": "ab", "score": None}]}
+    assert list(row.values()) == ["ab", "ab", "ab", ["ab"], "ab", {"ab": "ab"}, hits, "ab"]

@@ -1,0 +1,111 @@
+"""``research-agent --topic``: research a topic. ``research-agent answer``: go on with a run that waits for a person."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from research_agent.arguments import given_settings, make_answer_parser, make_parser, resume_command
+from research_agent.commands.base import run_async, say, settings_here
+from research_agent.errors import Interrupted, UsageError, WaitingForPerson
+
+if TYPE_CHECKING:
+    from research_agent.console import LiveConsole, PlainConsole
+    from research_agent.evidence.brief import Brief
+
+OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from research_agent import output
+
+    target = Path(arguments.output) if arguments.output else None
+    if target:
+        output.check_writable(target)
+    try:
+        brief = run_async(_research(arguments))
+    except Interrupted:
+        say(f"to continue: {resume_command(arguments)}")
+        raise
+    except WaitingForPerson as waiting:
+        say(f'to answer: research-agent answer {waiting.thread_id} "…"')
+        raise
+    text = output.render(brief, "json" if arguments.json else arguments.format)
+    if target:
+        output.write(target, text)
+        say(f"brief written to {target}")
+    else:
+        sys.stdout.write(text)
+    return OUTCOME_CODES[brief.outcome]
+
+
+def answer(words: Sequence[str]) -> int:
+    """``research-agent answer``: answer a run that waits for a person, and go on with it."""
+    arguments = make_answer_parser().parse_args(words)
+    from research_agent.storage.database import open_database
+    from research_agent.storage.runs import find_thread
+
+    async def look_up() -> argparse.Namespace:
+        async with open_database(settings_here()) as pool:
+            run, options, questions = await find_thread(pool, arguments.thread)
+        if not questions:
+            raise UsageError(f"{arguments.thread} does not wait for an answer")
+        return argparse.Namespace(**vars(make_parser().parse_args(["--topic", run.topic])) | options | vars(arguments))
+
+    return run(run_async(look_up()))
+
+
+async def _research(arguments: argparse.Namespace) -> Brief:
+    from research_agent import tracing
+    from research_agent.run import research
+    from research_agent.settings import EXTRACTIVE
+
+    settings = settings_here(**given_settings(arguments))
+    if settings.model == EXTRACTIVE and not settings.chosen_model and not arguments.quiet:
+        say("no model key found: using the built-in extractive model. For a language model: export GEMINI_API_KEY=…")
+    flush_traces = tracing.setup()
+    stop = asyncio.Event()
+    _stop_on_signals(stop, arguments)
+    try:
+        with _console(quiet=arguments.quiet) as console:
+            return await research(
+                arguments.topic,
+                fresh=arguments.fresh,
+                settings=settings,
+                answer=arguments.answer,
+                ask=console.ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None,
+                on_progress=None if arguments.quiet else console.watch,
+                stop=stop,
+                thread_id=getattr(arguments, "thread", None),
+                origin=getattr(arguments, "origin", None),
+            )
+    finally:
+        flush_traces()
+
+
+def _stop_on_signals(stop: asyncio.Event, arguments: argparse.Namespace) -> None:
+    """First signal: stop at the next step boundary. Second: at once; what is stored stays stored."""
+
+    def on_signal(number: int) -> None:
+        if stop.is_set():
+            say(f"\nstopped at once\nto continue: {resume_command(arguments)}")
+            os._exit(Interrupted.exit_code)
+        say("\nstopping at the next step boundary; once more to stop at once")
+        stop.set()
+
+    for number in {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+        with contextlib.suppress(NotImplementedError):  # Windows loops have no signal handlers
+            asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+
+
+def _console(*, quiet: bool) -> PlainConsole | LiveConsole:
+    from research_agent.console import LiveConsole, PlainConsole
+
+    return LiveConsole() if sys.stderr.isatty() and not quiet else PlainConsole()

@@ -1,0 +1,136 @@
+"""``research-agent runs``: which runs there are. ``research-agent show``: what one of them came to."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from research_agent.argument_types import moment, positive, text
+from research_agent.arguments import Parser
+from research_agent.commands.base import count, local_time, run_async, say, settings_here
+from research_agent.output import FORMS, render
+
+_STATES = ("running", "waiting", "interrupted", "finished", "complete", "partial", "no_evidence", "failed")
+
+
+def list_runs(words: Sequence[str]) -> int:
+    """The runs that match, the newest first."""
+    parser = Parser(prog="research-agent runs", description="List runs, the newest first.")
+    parser.add_argument("--status", choices=_STATES, metavar="STATUS", help=f"one of {', '.join(_STATES)}")
+    parser.add_argument("--since", type=moment, metavar="WHEN", help="begun since then: 2026-11-30, 12h, 7d, 4w")
+    parser.add_argument("--text", type=text, help="in the topic, or in a sentence of the brief")
+    parser.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)")
+    parser.add_argument("--json", action="store_true", help="everything that is known of each, as JSON")
+    arguments = parser.parse_args(words)
+    rows = run_async(_find(arguments))
+    from research_agent.export.table import render_rows
+
+    if arguments.json:
+        columns = list(rows[0]) if rows else []
+        sys.stdout.write(render_rows(columns, [list(row.values()) for row in rows], "json"))
+        return 0
+    if not rows:
+        say("no run matches")
+        return 0
+    columns = ["thread", "status", "began", "seconds", "steps", "sources", "sentences", "usd", "topic"]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    sys.stdout.write(render_rows(columns, [_row(row) for row in rows], "table", width=width))
+    return 0
+
+
+async def _find(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    from research_agent.storage import reports
+    from research_agent.storage.database import open_database
+
+    async with open_database(settings_here()) as pool:
+        return await reports.list_runs(
+            pool, status=arguments.status, since=arguments.since, text=arguments.text, limit=arguments.limit
+        )
+
+
+def _row(run: dict[str, Any]) -> list[Any]:
+    return [
+        run["thread_id"],
+        run["outcome"] or run["status"],
+        local_time(run["started_at"]),
+        round(run["seconds"], 1),
+        run["steps"],
+        run["sources"],
+        run["sentences"],
+        round(run["cost_usd"], 4),
+        run["topic"],
+    ]
+
+
+def show(words: Sequence[str]) -> int:
+    """One run: the facts, and its brief."""
+    parser = Parser(prog="research-agent show", description="Show what a run came to: facts and brief.")
+    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser.add_argument("--format", choices=FORMS, help="the brief alone, in this form")
+    parser.add_argument("--json", action="store_true", help="facts and brief as JSON")
+    arguments = parser.parse_args(words)
+    found = run_async(_look_up(arguments.thread))
+    summary, brief = found["summary"], found["brief"]
+    if arguments.json:
+        from research_agent.export.table import to_json
+
+        sys.stdout.write(to_json(found) + "\n")
+        return 0
+    if not arguments.format:
+        sys.stdout.write("\n".join(_facts(summary, found["waiting_for"])) + "\n")
+    if brief:
+        from research_agent.evidence.brief import Brief
+
+        rendered = render(Brief.from_dict(brief), arguments.format or "markdown")
+        sys.stdout.write(rendered if arguments.format else f"\n{rendered}")
+    elif arguments.format:
+        from research_agent.errors import UsageError
+
+        raise UsageError(f"{arguments.thread} has no brief yet: run its topic to the end first")
+    return 0
+
+
+async def _look_up(thread_id: str) -> dict[str, Any]:
+    from research_agent.storage.database import open_database
+    from research_agent.storage.reports import list_starts, summarise_run
+    from research_agent.storage.runs import find_thread
+
+    async with open_database(settings_here()) as pool:
+        summary = await summarise_run(pool, thread_id)
+        starts = await list_starts(pool, thread_id)
+        run, _, questions = await find_thread(pool, thread_id)
+    return {"summary": summary, "starts": starts, "waiting_for": questions, "brief": run.brief}
+
+
+def _facts(run: dict[str, Any], questions: Sequence[str]) -> list[str]:
+    from research_agent.text import clean
+
+    model = [run["provider_name"], run["request_model"]]
+    ended = f" to {local_time(run['ended_at'])}" if run["ended_at"] else ""
+    starts = f" in {run['starts']} starts" if run["starts"] > 1 else ""
+    state = f"{run['status']}, {run['outcome']} ({run['stop_reason']})" if run["outcome"] else run["status"]
+    facts = [
+        ("topic", clean(run["topic"])),
+        ("state", state),
+        ("time", f"{local_time(run['started_at'])}{ended}, running {run['seconds']} s{starts}"),
+        ("model", " ".join(dict.fromkeys(model))),
+        ("used", f"{count(run['model_calls'], 'model call')}, {count(run['tool_calls'], 'tool call')}, {_cost(run)}"),
+        ("found", f"{count(run['sources'], 'source')} in {count(run['steps'], 'step')}; {_sentences(run)}"),
+    ]
+    if run["forked_from"]:
+        facts.append(("fork", f"of {run['forked_from']} after step {run['forked_at_step']}"))
+    if run["pruned_at"]:
+        facts.append(("pruned", f"{local_time(run['pruned_at'])}: it can be read, but not continued"))
+    facts += [("asks", clean(question)) for question in questions]
+    return [f"{run['thread_id']}", *(f"  {name:<7} {' '.join(value.split())}" for name, value in facts)]
+
+
+def _cost(run: dict[str, Any]) -> str:
+    return f"{count(run['input_tokens'] + run['output_tokens'], 'token')}, ${run['cost_usd']:.4f}"
+
+
+def _sentences(run: dict[str, Any]) -> str:
+    return f"{count(run['sentences'], 'sentence')} kept, {run['dropped']} dropped"

@@ -1,0 +1,150 @@
+"""``research-agent trace``: what a run did, as the conversation that it was; with ``--follow`` while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from research_agent.arguments import Parser
+from research_agent.commands.base import run_async, say, settings_here
+
+if TYPE_CHECKING:
+    from research_agent.storage.database import Pool
+
+_SHOWN_LINES = 5  # of a text, without --full
+_WIDTH = 110
+_POLL_SECONDS = 0.5
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the trace of a run."""
+    parser = Parser(prog="research-agent trace", description="Show what a run did, step by step.")
+    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser.add_argument("--follow", action="store_true", help="go on until the run stops")
+    parser.add_argument("--full", action="store_true", help="observations and drafts whole")
+    parser.add_argument("--json", action="store_true", help="rows as JSON, one a line with --follow")
+    arguments = parser.parse_args(words)
+    try:
+        run_async(_trace(arguments.thread, follow=arguments.follow, full=arguments.full, as_json=arguments.json))
+    except KeyboardInterrupt:
+        if not arguments.follow:
+            raise
+    return 0
+
+
+async def _trace(thread_id: str, *, follow: bool, full: bool, as_json: bool) -> None:
+    from research_agent.export.table import to_json
+    from research_agent.storage.database import open_database
+    from research_agent.storage.reports import list_trace, summarise_run
+
+    async with open_database(settings_here()) as pool:
+        run = await summarise_run(pool, thread_id)
+        if as_json and not follow:
+            sys.stdout.write(to_json(await list_trace(pool, thread_id)) + "\n")
+            return
+        if not as_json:
+            sys.stdout.write(f"{_one_line(run['topic'])}\n")
+            if run["forked_from"]:
+                sys.stdout.write(f"goes on from {run['forked_from']} after step {run['forked_at_step']}\n")
+        rows = _follow(pool, thread_id) if follow else _stored(pool, thread_id)
+        async for row in rows:
+            sys.stdout.write((to_json(row, indented=False) if as_json else "\n".join(_lines(row, full=full))) + "\n")
+            sys.stdout.flush()
+        run = await summarise_run(pool, thread_id)
+    state = f"{run['outcome']} ({run['stop_reason']})" if run["outcome"] else run["status"]
+    if not as_json:
+        sys.stdout.write(f"\n{state}\n")
+    if run["status"] == "running":
+        say(f"it goes on: research-agent trace {thread_id} --follow")
+
+
+async def _stored(pool: Pool, thread_id: str) -> AsyncIterator[dict[str, Any]]:
+    from research_agent.storage.reports import list_trace
+
+    for row in await list_trace(pool, thread_id):
+        yield row
+
+
+async def _follow(pool: Pool, thread_id: str) -> AsyncIterator[dict[str, Any]]:
+    """Rows in order, each once it has ended; the end comes when nobody runs the thread any more."""
+    from research_agent.storage.reports import list_trace, summarise_run
+
+    line = 1
+    while True:
+        # First the state, then the rows: what was written before the end is never missed.
+        running = (await summarise_run(pool, thread_id))["status"] == "running"
+        for row in await list_trace(pool, thread_id, line=line):
+            if running and row["status"] == "open":
+                break
+            yield row
+            line = row["line"] + 1
+        if not running:
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _lines(row: dict[str, Any], *, full: bool) -> Iterator[str]:
+    """One row as a person reads a conversation: thought, call, observation."""
+    if row["model_latency_ms"] is not None:
+        yield f"\n{_heading(row)}"
+    if row["thought"]:
+        yield from _block("  ", row["thought"], full)
+    if row["tool_name"]:
+        yield f"  → {_one_line(row['tool_name'])} {_one_line(_arguments(row['tool_call_arguments']))}"
+    if row["status"] == "open":
+        yield "  ← no end is recorded"
+    elif row["observation"]:
+        sign = "✗" if row["status"] == "error" else "←"
+        yield from _block(f"  {sign} ", row["observation"], full)
+    if row["tool_name"] and row["tool_latency_ms"] is not None:
+        news = f", {row['new_sources']} new source" if row["new_sources"] else ""
+        yield f"    ({row['tool_latency_ms']:,} ms{news})"
+
+
+def _heading(row: dict[str, Any]) -> str:
+    tokens = row["input_tokens"] + row["output_tokens"]
+    what = [f"step {row['step']}"]
+    if row["purpose"] != "reason":
+        what.append(row["purpose"])
+    if row["attempt"] > 1:
+        what.append(f"attempt {row['attempt']}")
+    if (row["start"] or 1) > 1:
+        what.append(f"start {row['start']}")
+    used = [f"{row['model_latency_ms']:,} ms"]
+    if tokens:
+        used.append(f"{tokens:,} tokens")
+    if row["cost_usd"]:
+        used.append(f"${row['cost_usd']:.4f}")
+    return f"{' · '.join(what)}  ({', '.join(used)})"
+
+
+def _arguments(arguments: Any) -> str:
+    """The value alone where there is but one."""
+    values = list(arguments.values()) if isinstance(arguments, dict) else [arguments]
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _block(mark: str, said: str, full: bool) -> Iterator[str]:
+    """Text under a mark; its first lines, cut to the width, unless all of it is wanted."""
+    from research_agent.text import clean
+
+    lines = [line for line in clean(said).split("\n") if line.strip()]
+    indent = " " * len(mark)
+    for number, line in enumerate(lines if full else lines[:_SHOWN_LINES]):
+        lead = mark if number == 0 else indent
+        if full:
+            yield from textwrap.wrap(line, _WIDTH, initial_indent=lead, subsequent_indent=indent)
+        else:
+            yield textwrap.shorten(line, _WIDTH, initial_indent=lead, placeholder=" …")
+    if not full and (more := len(lines) - _SHOWN_LINES) > 0:
+        yield f"{indent}… {more} more line{'' if more == 1 else 's'}"
+
+
+def _one_line(said: str) -> str:
+    from research_agent.text import clean
+
+    return " ".join(clean(said).split())

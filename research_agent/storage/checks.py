@@ -1,0 +1,26 @@
+"""Whether the database is as it must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from research_agent.settings import Settings
+from research_agent.storage.database import fetch, open_database
+
+
+async def check_database(settings: Settings) -> dict[str, Any]:
+    """``{"server": {…}, "tables": [{name, rows, dead, bytes}], "problems": [{what, found}], "good": bool}``.
+
+    Raises:
+        StorageError: the database cannot be reached or used.
+    """
+    async with open_database(settings) as pool:
+        (server,) = await fetch(pool, "describe_server")
+        tables = await fetch(pool, "table_sizes")
+        problems = await fetch(pool, "check_database")
+    return {
+        "server": server,
+        "tables": tables,
+        "problems": problems,
+        "good": not any(each["found"] for each in problems),
+    }
