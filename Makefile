@@ -1,6 +1,7 @@
 # make run TOPIC="…"   sets everything up and researches TOPIC over examples/corpus
 # make test            sets everything up and passes the tests
 # make check           formatting, lint, types, tests: what CI runs
+# make docs            writes the outputs and the tables of docs/sql.md anew
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -10,7 +11,7 @@ TOPIC  ?=
 override export TOPIC := $(value TOPIC)
 override export CORPUS := $(value CORPUS)
 
-.PHONY: run test check lint types clean
+.PHONY: run test check lint types docs clean
 
 run: $(VENV)/.installed
 	@$(VENV)/bin/research-agent $${TOPIC:+--topic "$$TOPIC"} $${CORPUS:+--corpus "$$CORPUS"}
@@ -26,6 +27,9 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(VENV)/bin/mypy
+
+docs: $(VENV)/.installed-dev
+	$(VENV)/bin/python -m tests.support.sql_page
 
 # Debian's python3 can come without ensurepip; virtualenv brings its own pip.
 $(VENV)/bin/python:

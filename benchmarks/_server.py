@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,4 +22,7 @@ def private_server() -> Iterator[tuple[Path, str]]:
         yield folder, server.ensure()
     finally:
         server.release()
+        deadline = time.monotonic() + 15
+        while any(folder.rglob("postmaster.pid")) and time.monotonic() < deadline:
+            time.sleep(0.05)  # until then the server still writes into it
         shutil.rmtree(folder, ignore_errors=True)

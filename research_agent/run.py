@@ -26,6 +26,7 @@ from research_agent.storage.runs import (
     find_thread,
     finish_run,
     new_run,
+    read_run,
     reopen_run,
     run_usage,
     set_waiting,
@@ -170,12 +171,13 @@ class _Job:
     async def _run_held(self, pool: Pool, run: Run, token: int, sources: Sources, models: Models) -> Brief:
         from research_agent import tracing
 
+        run = await read_run(pool, run)  # from here on nobody else changes it
+        reopen = bool(run.brief) and self._may_go_on(run)
+        if run.brief and not reopen:  # another process finished it while this one was waiting for the lease
+            return Brief.from_dict(run.brief)
         limits = self.settings.limits(run.limits)
         options = self.settings.run_options()
         start = await start_run(pool, run, model=self.settings.model, limits=limits, token=token, options=options)
-        reopen = bool(start.run.brief) and self._may_go_on(start.run)
-        if start.run.brief and not reopen:  # another process finished it while this one was waiting for the lease
-            return Brief.from_dict(start.run.brief)
         if reopen:
             await reopen_run(pool, run, token=token)
         what = "continuing" if start.seconds or reopen else "new"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
+from difflib import unified_diff
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from research_agent.settings import Settings
+from tests.support import sql_page
 from tests.support.commands import REPOSITORY, Agent
 from tests.support.documents import TOPIC
 
-QUERIES = re.findall(r"```sql\n(.+?)```", (REPOSITORY / "docs/sql.md").read_text(encoding="utf-8"), re.DOTALL)
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
@@ -23,14 +25,21 @@ def agent(tmp_path: Path, empty_database: str) -> Agent:
     return Agent(tmp_path, empty_database)
 
 
-def test_every_query_of_the_sql_page_runs_and_finds_something(agent: Agent, corpus: Path) -> None:
-    # The second run is partial, and its last turns bring nothing new.
-    agent.run("--topic", TOPIC, "--corpus", str(corpus))
-    with psycopg.connect(agent.database_url) as connection:
-        empty = [query for query in QUERIES if not connection.execute(query.encode()).fetchall()]
-    assert len(QUERIES) >= 9
-    # A verbatim writer drops nothing.
-    assert [query for query in empty if "verdict <> 'supported'" not in query] == []
+@pytest.mark.parametrize("hours", [0, 20])
+def test_the_sql_page_shows_what_the_database_answers_at_any_time_of_day(hours: int, empty_database: str) -> None:
+    page = sql_page.PAGE.read_text(encoding="utf-8")
+    sql_page.fill(empty_database, datetime.now(UTC) - timedelta(hours=hours))
+    fresh = sql_page.render(page, empty_database)
+    changes = "\n".join(list(unified_diff(page.splitlines(), fresh.splitlines(), "page", "database", lineterm=""))[:40])
+    assert page == fresh, f"docs/sql.md is not up to date, run make docs:\n{changes}"
+
+
+def test_every_query_of_the_sql_page_finds_something() -> None:
+    page = sql_page.PAGE.read_text(encoding="utf-8")
+    queries = sql_page.questions(page)
+    assert len({heading for heading, _ in queries}) >= 14
+    assert page.count("```text\n") == len(queries)
+    assert "(0 rows)" not in page
 
 
 def test_the_summary_agrees_with_the_brief(agent: Agent, corpus: Path) -> None:
@@ -77,5 +86,5 @@ def test_psql_opens_the_database_of_the_runs(agent: Agent, corpus: Path, tmp_pat
     if not shutil.which("psql"):
         pytest.skip("no psql on this machine; DATABASE_URL needs the system's")
     agent.run("--topic", TOPIC, "--corpus", str(corpus))
-    result = agent.run("psql", "-At", "-c", "select outcome from research.runs")
+    result = agent.run("db", "psql", "-At", "-c", "select outcome from research.runs")
     assert (result.returncode, result.stdout) == (0, "complete\n"), result.stderr

@@ -105,7 +105,7 @@ UNDO = b"""
 update research.pages p set text = k.text from kept_pages k where k.content_hash = p.content_hash;
 update research.runs set brief = k.brief from kept_runs k;
 delete from research.claims; insert into research.claims table kept_claims;
-delete from research.citations; insert into research.citations table kept_citations;
+update research.citations c set url = k.url, passages = k.passages from kept_citations k where k.number = c.number;
 """
 
 

@@ -15,6 +15,7 @@ from research_agent.commands.base import run_async, settings_here
 from research_agent.errors import UsageError
 
 if TYPE_CHECKING:
+    from research_agent.export.table import Form
     from research_agent.storage.reader import Rows
 
 _MAX_ROWS = 1_000_000
@@ -31,7 +32,7 @@ def main(words: Sequence[str]) -> int:
         StorageError: the database cannot be reached, or has no role that may only read.
     """
     arguments = _make_parser().parse_args(words)
-    from research_agent.export.table import Form, render_rows
+    from research_agent.export.table import render_rows
 
     statement = _statement(arguments.statement)
     result = run_async(_read(statement, arguments.limit, arguments.timeout))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -64,11 +64,12 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A place in a tool's result that offered an address; `rank` counts from 1."""
+    """A place in a tool's result that offered an address; ranks count from 1. Of a fork it can be the origin's."""
 
-    step: int
-    tool_call_id: str
-    rank: int
+    lead_thread_id: str
+    lead_step: int
+    lead_call_id: str
+    lead_rank: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class PostgresJournal:
 
     def __init__(self, pool: Pool, thread_id: str, lease_token: int) -> None:
         self._pool = pool
-        self._key = {"thread_id": thread_id, "token": lease_token}
+        self._key: dict[str, Any] = {"thread_id": thread_id, "token": lease_token}
         self.spending = Spending()
         self._model_calls: dict[tuple[int, str], dict[str, Any]] = {}
         self._tool_calls: dict[tuple[int, str], dict[str, Any]] = {}
@@ -157,7 +158,7 @@ class PostgresJournal:
         for row in await self._fetch("tool_call_counts"):
             self.spending.tool_calls[row["tool_name"]] = row["calls"]
         for row in await self._fetch("offered_addresses"):
-            self._offer(row["urls"], row["step"], row["tool_call_id"])
+            self._offer(row["urls"], row["thread_id"], row["step"], row["tool_call_id"])
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
         row = self._model_calls.get((step, purpose))
@@ -202,19 +203,20 @@ class PostgresJournal:
             **self._lead_to(call),
         )
         artifact = message.artifact if isinstance(message.artifact, dict) else {}
-        self._offer([hit["url"] for hit in artifact.get("hits", [])], call.step, message.tool_call_id)
+        urls = [hit["url"] for hit in artifact.get("hits", [])]
+        self._offer(urls, self._key["thread_id"], call.step, message.tool_call_id)
 
-    def _offer(self, urls: Sequence[str], step: int, tool_call_id: str) -> None:
+    def _offer(self, urls: Sequence[str], thread_id: str, step: int, tool_call_id: str) -> None:
         """Remember what offered each address first."""
         for rank, url in enumerate(urls, start=1):
-            self._leads.setdefault(canonical_url(url), Lead(step, tool_call_id, rank))
+            self._leads.setdefault(canonical_url(url), Lead(thread_id, step, tool_call_id, rank))
 
     def _lead_to(self, call: ToolCall) -> dict[str, Any]:
         """Which earlier result offered the address of this call. One of the same turn can't have led to it."""
         lead = self._leads.get(canonical_url(str(call.args.get("url", ""))))
-        if lead is None or lead.step >= call.step:
-            return {"lead_step": None, "lead_call_id": None, "lead_rank": None}
-        return {"lead_step": lead.step, "lead_call_id": lead.tool_call_id, "lead_rank": lead.rank}
+        if lead is None or lead.lead_step >= call.step:
+            return dict.fromkeys(each.name for each in fields(Lead))
+        return asdict(lead)
 
     async def save_turn(self, turn: Turn) -> None:
         entries = [

@@ -16,14 +16,13 @@ with run as (
     set provider_name = excluded.provider_name, request_model = excluded.request_model, limits = excluded.limits,
         options = excluded.options, lease_token = excluded.lease_token
     where runs.topic = excluded.topic
-    returning thread_id, created_at, outcome, stop_reason, brief, pruned_at is not null as pruned),
+    returning thread_id, created_at),
 start as (
     insert into research.starts (thread_id, start, provider_name, request_model, limits, holder, lease_token)
     select thread_id, (select coalesce(max(start), 0) + 1 from research.starts where thread_id = %(thread_id)s),
            %(provider_name)s, %(request_model)s, %(limits)s, (select holder from research.leases where thread_id = %(thread_id)s), %(token)s
     from run)
-select created_at, outcome, stop_reason, brief, pruned,
-       (select coalesce(max(seconds), 0)::float8 from research.steps where thread_id = %(thread_id)s) as seconds
+select created_at, (select coalesce(max(seconds), 0)::float8 from research.steps where thread_id = %(thread_id)s) as seconds
 from run
 
 -- name: keep_run
@@ -124,11 +123,15 @@ from research.model_calls where thread_id = %(thread_id)s
 select tool_name, count(*) as calls from research.tool_calls where thread_id = %(thread_id)s group by tool_name
 
 -- name: offered_addresses
--- The addresses that each tool call of a run offered, in order.
-select step, tool_call_id, (select array_agg(hit ->> 'url' order by rank)
+-- The addresses that each tool call of a run offered, in order; of a fork also those of the steps that it shares.
+with recursive line (thread_id, last) as (
+    select %(thread_id)s::text, null::integer
+    union all
+    select r.forked_from, r.forked_at_step from line join research.runs r using (thread_id) where r.forked_from is not null)
+select thread_id, step, tool_call_id, (select array_agg(hit ->> 'url' order by rank)
                             from jsonb_array_elements(artifact -> 'hits') with ordinality as hits (hit, rank)) as urls
-from research.tool_calls
-where thread_id = %(thread_id)s and jsonb_array_length(artifact -> 'hits') > 0 order by step, started_at
+from research.tool_calls join line using (thread_id)
+where step <= coalesce(last, step) and jsonb_array_length(artifact -> 'hits') > 0 order by step, started_at
 
 -- name: save_tool_call
 -- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
@@ -152,9 +155,9 @@ addresses as (
     on conflict (url_key) do update
     set url = excluded.url, content_hash = excluded.content_hash, fetched_at = excluded.fetched_at)
 insert into research.tool_calls (thread_id, step, tool_call_id, tool_name, tool_call_arguments, status, error_type, tool_call_result,
-    artifact, content_hash, lead_step, lead_call_id, lead_rank, started_at, latency_ms, lease_token)
+    artifact, content_hash, lead_thread_id, lead_step, lead_call_id, lead_rank, started_at, latency_ms, lease_token)
 values (%(thread_id)s, %(step)s, %(tool_call_id)s, %(tool_name)s, %(tool_call_arguments)s, %(status)s, %(error_type)s, %(tool_call_result)s,
-    %(artifact)s, %(page)s ->> 'content_hash', %(lead_step)s, %(lead_call_id)s, %(lead_rank)s, %(started_at)s, %(latency_ms)s, %(token)s)
+    %(artifact)s, %(page)s ->> 'content_hash', %(lead_thread_id)s, %(lead_step)s, %(lead_call_id)s, %(lead_rank)s, %(started_at)s, %(latency_ms)s, %(token)s)
 
 -- name: find_page
 -- What an address gave when it was fetched last, unless that is too long ago.
@@ -304,6 +307,13 @@ grant select on all tables in schema research to research_reader
 -- The function that runs statements of users. Within SECURITY DEFINER PostgreSQL lets nobody change the role, so
 -- its owner's rights are all that a statement has; after SET ROLE, set_config('role', …) would give back the caller's.
 -- Each row is an object. Where there is none, a list has the columns' names: `found` is then a row of nulls.
+-- One that belongs to somebody else, as after a restored dump, is replaced.
+do $$ begin
+    if exists (select from pg_proc where oid = to_regprocedure('research.read_only(text,integer)')
+               and proowner <> 'research_reader'::regrole) then
+        drop function research.read_only(text, integer);
+    end if;
+end $$;
 grant create on schema research to research_reader;
 set local role research_reader;
 create or replace function research.read_only(query text, row_limit integer) returns setof json
@@ -314,6 +324,10 @@ declare
     lines bigint := 0;
     bytes bigint := 0;
 begin
+    -- Its owner could make it SECURITY INVOKER, but not change this line: that takes a right on the schema.
+    if current_user operator(pg_catalog.<>) 'research_reader' then
+        raise exception 'research.read_only was changed' using errcode = '42501', hint = 'Run research-agent db migrate.';
+    end if;
     for found in execute query loop  -- refuses several statements, and those that give no rows
         line := pg_catalog.to_json(found);
         lines := lines + 1;
@@ -330,6 +344,7 @@ begin
                      from pg_catalog.json_object_keys(pg_catalog.to_json(found)) as name);
     end if;
 end $body$;
+comment on function research.read_only(text, integer) is 'Rows of a statement as JSON, run with the rights of research_reader: what research-agent sql calls.';
 revoke all on function research.read_only(text, integer) from public;
 grant execute on function research.read_only(text, integer) to session_user;
 reset role;
@@ -337,7 +352,7 @@ revoke create on schema research from research_reader
 
 -- name: reader_state
 -- What there is of the reader, for the connected role.
-select current_user::text as login, r.oid is not null as exists,
+select quote_ident(current_user) as login, r.oid is not null as exists,
        coalesce(pg_has_role(r.oid, case when current_setting('server_version_num')::integer < 160000 then 'member' else 'set' end),
                 false) as is_member,
        coalesce(r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls

@@ -29,7 +29,7 @@ from research_agent.storage.connection import connect, translated
 from research_agent.storage.database import queries
 from research_agent.text import clean
 
-_TRIES = 3
+_TRIES = 5
 _LOCK_SECONDS = 5.0  # nothing here holds a lock for long but a migration
 _GRACE_SECONDS = 5.0  # what the server has to stop a statement by itself
 _MESSAGE_CHARACTERS = 500
@@ -59,13 +59,14 @@ async def set_up_reader(connection: _Connection) -> None:
     again at any time; a role that an administrator has made since is put to use. Call it under the set-up lock.
     """
     for step in ("create_reader", "join_reader", "grant_reader", "make_read_only"):
-        for _ in range(_TRIES):  # roles belong to the whole server, where another database can be at it as well
+        for tried in range(_TRIES):  # roles belong to the whole server, where another database can be at it as well
             try:
                 async with connection.transaction():
                     await connection.execute(queries()[step])
             except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject):
                 break
             except psycopg.Error:
+                await asyncio.sleep(0.05 * tried)
                 continue
             break
 
@@ -133,7 +134,7 @@ async def _check_reader(connection: _Connection) -> None:
         return
     missing = [] if state["exists"] else ["create role research_reader;"]
     if not state["is_member"]:
-        missing.append(f"grant research_reader to {pq.Escaping().escape_identifier(state['login'].encode()).decode()};")
+        missing.append(f"grant research_reader to {state['login']};")
     if missing:
         raise StorageError(
             f"the database has no role that may only read: let an administrator run {' '.join(missing)} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -81,11 +81,10 @@ async def new_run(pool: Pool, topic: str) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start of a run: when the run began, how long it has been running, and how it stood before this start."""
+    """One start of a run: when the run began, and how long it had been running before this start."""
 
     began: datetime
     seconds: float
-    run: Run
 
 
 async def start_run(
@@ -109,8 +108,13 @@ async def start_run(
     if not rows:
         raise StorageError("another topic took the same thread id a moment ago: run the same command again")
     (row,) = rows
-    now = {"outcome": row["outcome"] or "", **{name: row[name] for name in ("stop_reason", "brief", "pruned")}}
-    return Start(row["created_at"], row["seconds"], replace(run, **now))
+    return Start(row["created_at"], row["seconds"])
+
+
+async def read_run(pool: Pool, run: Run) -> Run:
+    """`run` as it stands now; itself if nothing of it is stored yet."""
+    rows = await fetch(pool, "find_thread", thread_id=run.thread_id)
+    return _run_of(rows[0]) if rows and rows[0]["topic"] == run.topic else run
 
 
 async def find_thread(pool: Pool, thread_id: str) -> tuple[Run, dict[str, Any], list[str]]:
@@ -122,9 +126,11 @@ async def find_thread(pool: Pool, thread_id: str) -> tuple[Run, dict[str, Any], 
     rows = await fetch(pool, "find_thread", thread_id=thread_id)
     if not rows:
         raise no_such_run(thread_id)
-    row = rows[0]
-    options, waiting_for = row.pop("options"), row.pop("waiting_for")
-    return Run(**{**row, "outcome": row["outcome"] or ""}), options, waiting_for or []
+    return _run_of(rows[0]), rows[0]["options"], rows[0]["waiting_for"] or []
+
+
+def _run_of(row: dict[str, Any]) -> Run:
+    return Run(**{each.name: row[each.name] for each in fields(Run)} | {"outcome": row["outcome"] or ""})
 
 
 def no_such_run(thread_id: str) -> UsageError:
@@ -170,4 +176,4 @@ async def run_usage(pool: Pool, run: Run) -> dict[str, Any]:
 async def _candidates(pool: Pool, topic: str) -> list[Run]:
     ids = [topic_to_thread_id(topic, digits) for digits in _DIGEST_LENGTHS]
     rows = await fetch(pool, "find_runs", candidates=ids)
-    return [Run(**{**row, "outcome": row["outcome"] or ""}) for row in rows]
+    return [_run_of(row) for row in rows]

@@ -59,7 +59,16 @@ async def _migrate(connection: psycopg.AsyncConnection[DictRow]) -> None:
 
     from research_agent.storage.reader import set_up_reader
 
+    # Where they are already. A search path begins with "$user", and where the role is called like our schema, the
+    # saver would make a second, empty set of its tables in there, before the one that has the checkpoints.
+    home = await _value(
+        connection,
+        "select relnamespace::regnamespace::text from pg_class where oid = to_regclass('checkpoint_migrations')",
+    )
+    if home:
+        await _value(connection, "select set_config('search_path', %s, false)", home)
     await AsyncPostgresSaver(connection).setup()
+    await connection.execute("reset search_path")
     broken = await _value(
         connection,
         "select string_agg(c.relname, ', ') from pg_index i join pg_class c on c.oid = i.indexrelid "

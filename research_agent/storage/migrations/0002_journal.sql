@@ -12,8 +12,8 @@ alter table research.claims disable trigger fence;
 
 -- Immutable, for a stored column: the host of an address, without user, port and "www."; null for files.
 create function research.domain_of(url text) returns text language sql immutable strict parallel safe as $$
-    select nullif(regexp_replace(lower(substring(
-        url from '^[a-zA-Z][a-zA-Z0-9+.-]*://(?:[^/?#@]*@)?(\[[^]]*\]|[^/?#:]*)')), '^www\.', ''), '')
+    select nullif(regexp_replace(rtrim(lower(substring(
+        url from '(?i)^\s*(?!file:)[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^]]*\]|[^/?#:\s]*)')), '.'), '^www\.', ''), '')
 $$;
 
 -- What a model said, without its tool calls and its thinking: content is a text or a list of blocks.
@@ -26,6 +26,13 @@ create function research.message_text(message jsonb) returns text language sql i
             from jsonb_array_elements(message #> '{data,content}') with ordinality as blocks (block, position)
             where jsonb_typeof(block) = 'string' or block ->> 'type' = 'text')
         end
+$$;
+
+-- As tracing.semantic_names spells providers; dropped below.
+create function research.provider_of(model text) returns text language sql immutable as $$
+    select coalesce((select semantic from (values ('google_genai', 'gcp.gemini'), ('google_vertexai', 'gcp.vertex_ai'),
+        ('azure_openai', 'azure.ai.openai'), ('bedrock', 'aws.bedrock'), ('mistralai', 'mistral_ai'), ('xai', 'x_ai'))
+        as names (ours, semantic) where ours = split_part(model, ':', 1)), split_part(model, ':', 1))
 $$;
 
 create table research.starts (
@@ -47,7 +54,7 @@ alter table research.runs
     add column forked_at_step integer,
     add column pruned_at timestamptz;
 update research.runs
-set provider_name = case split_part(request_model, ':', 1) when 'google_genai' then 'gcp.gemini' else split_part(request_model, ':', 1) end,
+set provider_name = research.provider_of(request_model),
     request_model = regexp_replace(request_model, '^[^:]*:', '');
 alter table research.runs alter column provider_name set not null;
 insert into research.starts (thread_id, start, provider_name, request_model, limits, holder, started_at, lease_token)
@@ -64,10 +71,11 @@ alter table research.model_calls
     add column finish_reasons text[],
     add column error_type text;
 update research.model_calls
-set provider_name = case split_part(request_model, ':', 1) when 'google_genai' then 'gcp.gemini' else split_part(request_model, ':', 1) end,
+set provider_name = research.provider_of(request_model),
     request_model = regexp_replace(request_model, '^[^:]*:', ''),
     response_model = response #>> '{data,response_metadata,model_name}',
     error_type = case when error is not null then 'unknown' end;
+drop function research.provider_of(text);
 alter table research.model_calls
     alter column provider_name set not null,
     add check ((error is null) = (error_type is null));
@@ -78,17 +86,17 @@ alter table research.tool_calls rename column content to tool_call_result;
 alter table research.tool_calls
     add column error_type text,
     add column content_hash text references research.pages,
+    add column lead_thread_id text,
     add column lead_step integer,
     add column lead_call_id text,
     add column lead_rank integer,
-    add column domain text generated always as (research.domain_of(tool_call_arguments ->> 'url')) stored,
-    add foreign key (thread_id, lead_step, lead_call_id) references research.tool_calls;
+    add column domain text generated always as (research.domain_of(tool_call_arguments ->> 'url')) stored;
 update research.tool_calls t
 set error_type = case when status = 'error' then 'unknown' end,
     content_hash = (select content_hash from research.pages p where p.content_hash = t.artifact #>> '{citation,content_hash}');
 alter table research.tool_calls add check ((status = 'error') = (error_type is not null));
 update research.tool_calls f
-set lead_step = o.step, lead_call_id = o.tool_call_id, lead_rank = o.rank
+set lead_thread_id = f.thread_id, lead_step = o.step, lead_call_id = o.tool_call_id, lead_rank = o.rank
 from (select distinct on (thread_id, hit ->> 'url') thread_id, step, tool_call_id, rank, hit ->> 'url' as url
       from research.tool_calls, jsonb_array_elements(artifact -> 'hits') with ordinality as hits (hit, rank)
       where jsonb_typeof(artifact -> 'hits') = 'array'

@@ -79,7 +79,8 @@ comment on column research.tool_calls.error_type is 'Kind of failure (an HTTP st
 comment on column research.tool_calls.tool_call_result is 'The observation, as the model got it first; gen_ai.tool.call.result';
 comment on column research.tool_calls.artifact is 'The same as data: hits of a search, or citation and links of a page';
 comment on column research.tool_calls.content_hash is 'The page that was read';
-comment on column research.tool_calls.lead_step is 'Step of the call whose result offered this address first; null when none did';
+comment on column research.tool_calls.lead_thread_id is 'Run of the call whose result offered this address first: the origin, where that was in steps that a fork shares; it may have been deleted since';
+comment on column research.tool_calls.lead_step is 'Step of that call; null when none offered it';
 comment on column research.tool_calls.lead_call_id is 'That call';
 comment on column research.tool_calls.lead_rank is 'Place of the address in that result, 1 is the first';
 comment on column research.tool_calls.domain is 'Host of the address that was asked for, without www.; null for searches and files';
@@ -218,7 +219,7 @@ comment on column research.model_stats.cache_read_input_tokens is 'Part of them 
 comment on column research.model_stats.output_tokens is 'Tokens received';
 comment on column research.model_stats.reasoning_output_tokens is 'Part of them for thinking';
 comment on column research.model_stats.cost_usd is 'US dollars, as far as prices are known';
-comment on column research.model_stats.calls_without_price is 'Attempts whose price is not known';
+comment on column research.model_stats.calls_without_price is 'Attempts that gave an answer whose price is not known';
 comment on column research.model_stats.p50_latency_ms is 'Median';
 comment on column research.model_stats.p95_latency_ms is '95 of 100 attempts were faster';
 
