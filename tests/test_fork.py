@@ -201,6 +201,13 @@ def test_a_fork_that_is_killed_is_whole_or_is_not_there(point: str, agent: Agent
 
 def test_a_fork_that_is_stopped_names_the_command_that_goes_on(agent: Agent, corpus: Path) -> None:
     first = json.loads(agent.run(*command(corpus)).stdout)
+    process = run_until_paused(agent, ["fork", first["thread_id"], "--step", "2", "--json"], "put:1")
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=10)
+    assert process.returncode == 75, stderr
+    assert f"to continue: research-agent fork {first['thread_id']} --step 2 --corpus {corpus}" in stderr
+    assert query(agent.database_url, "select count(*) from research.runs") == [(1,)], "it is not there yet"
+
     process = run_until_paused(agent, ["fork", first["thread_id"], "--step", "2", "--json"], "model:2")
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=10)
