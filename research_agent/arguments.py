@@ -99,8 +99,13 @@ def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def resume_command(arguments: argparse.Namespace) -> str:
-    """The command that goes on with this run: all that was given, but no --fresh, which would start anew."""
+    """The command that goes on with this run: all that was given, but no --fresh, which would start anew.
+
+    For a fork that is not there yet it is the fork once more; once it is there, its topic stands for it.
+    """
     words = ["research-agent", "--topic", arguments.topic]
+    if origin := getattr(arguments, "origin", None):
+        words = ["research-agent", "fork", origin.run.thread_id, "--step", str(origin.step)]
     for flag, name in (*((setting[0], setting[1]) for setting in _SETTINGS), ("--output", "output")):
         if (value := getattr(arguments, name)) is not None:
             words += [flag, str(value)]

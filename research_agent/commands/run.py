@@ -19,6 +19,7 @@ from research_agent.errors import Interrupted, UsageError, WaitingForPerson
 if TYPE_CHECKING:
     from research_agent.console import LiveConsole, PlainConsole
     from research_agent.evidence.brief import Brief
+    from research_agent.progress import Progress
 
 OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
 
@@ -73,18 +74,26 @@ async def _research(arguments: argparse.Namespace) -> Brief:
     flush_traces = tracing.setup()
     stop = asyncio.Event()
     _stop_on_signals(stop, arguments)
+    origin = getattr(arguments, "origin", None)
     try:
         with _console(quiet=arguments.quiet) as console:
+
+            def watch(progress: Progress) -> None:
+                if progress.kind == "start":
+                    arguments.origin = None  # see `resume_command`
+                if not arguments.quiet:
+                    console.watch(progress)
+
             return await research(
                 arguments.topic,
                 fresh=arguments.fresh,
                 settings=settings,
                 answer=arguments.answer,
                 ask=console.ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None,
-                on_progress=None if arguments.quiet else console.watch,
+                on_progress=watch,
                 stop=stop,
                 thread_id=getattr(arguments, "thread", None),
-                origin=getattr(arguments, "origin", None),
+                origin=origin,
             )
     finally:
         flush_traces()

@@ -74,7 +74,7 @@ def _translate(error: Exception) -> StorageError:
         case errors.InsufficientPrivilege():
             return StorageError(
                 "the database role lacks a privilege: let the owner run research-agent once to create the schema, "
-                "then grant usage on schema research and select, insert, update on its tables"
+                "then grant usage on schema research and select, insert, update, delete on its tables and LangGraph's"
             )
         case errors.QueryCanceled() | errors.LockNotAvailable():
             return StorageError("the database did not answer in time: look for long locks, then run the command again")

@@ -135,7 +135,9 @@ where step <= coalesce(last, step) and jsonb_array_length(artifact -> 'hits') > 
 
 -- name: save_tool_call
 -- Record one finished tool call, and the text of the page that it read once for each content, in one statement.
-with held as (  -- a page that is there must not be removed before the call that refers to it is stored
+-- A page that is there is locked, so that it is not removed before the call that refers to it is stored. Locks are taken
+-- as a removal takes them, or both would wait for each other: first the page, then its addresses in their order.
+with held as (
     select from research.pages where content_hash = %(page)s ->> 'content_hash' for key share),
 page as (
     insert into research.pages (content_hash, url, title, kind, media_type, author, site, published, language, text)
@@ -149,7 +151,7 @@ addresses as (
     select k, url, content_hash, coalesce(nullif(fetched_at, '')::timestamptz, now())
     from jsonb_to_record(%(page)s) as p(content_hash text, url text, kind text, url_keys text[], fetched_at text)
     cross join lateral unnest(url_keys) as k
-    where kind = 'page'
+    where kind = 'page' and (select count(*) from held) >= 0
     on conflict (url_key) do update
     set url = excluded.url, content_hash = excluded.content_hash, fetched_at = excluded.fetched_at)
 insert into research.tool_calls (thread_id, step, tool_call_id, tool_name, tool_call_arguments, status, error_type, tool_call_result,
@@ -419,13 +421,21 @@ where content_hash > %(after)s and fetched_at < %(before)s
   and not exists (select from research.page_addresses a where a.content_hash = p.content_hash and a.fetched_at >= %(before)s)
 order by content_hash limit %(batch)s for update of p skip locked
 
--- name: delete_pages
--- Those of some locked pages that nothing refers to, as it is seen after they were locked.
-delete from research.pages p
+-- name: judge_pages
+-- Those of some locked pages that nothing refers to: a statement of its own, it sees what came before the locks.
+select content_hash from research.pages p
 where content_hash = any(%(hashes)s)
   and not exists (select from research.citations c where c.content_hash = p.content_hash)
   and not exists (select from research.tool_calls t where t.content_hash = p.content_hash)
-returning content_hash
+
+-- name: delete_addresses
+-- Those of some locked pages, in the order in which save_tool_call takes them.
+delete from research.page_addresses where url_key in (
+    select url_key from research.page_addresses where content_hash = any(%(hashes)s) order by url_key collate "C" for update)
+
+-- name: delete_pages
+-- Some locked pages that nothing refers to.
+delete from research.pages where content_hash = any(%(hashes)s) returning content_hash
 
 -- name: prune_runs
 -- Remove the checkpoints of some finished runs, atomically. A lease that is locked here cannot be taken meanwhile, and

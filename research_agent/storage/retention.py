@@ -80,10 +80,9 @@ async def delete_thread(pool: Pool, thread_id: str) -> Deleted:
                 run = await fetch_on(connection, "delete_run", thread_id=thread_id)
                 (removed,) = await fetch_on(connection, "delete_checkpoints", thread_id=thread_id)
                 await fetch_on(connection, "one_deletion_at_a_time")
-                locked = await _hashes(connection, "lock_pages", hashes=hashes)
-                pages = await _hashes(connection, "delete_pages", hashes=locked)
+                pages = await _remove_pages(connection, await _hashes(connection, "lock_pages", hashes=hashes))
                 await fetch_on(connection, "check_lease", thread_id=thread_id, token=token)
-    return Deleted(bool(run), removed["checkpoints"], len(pages))
+    return Deleted(bool(run), removed["checkpoints"], pages)
 
 
 async def prune(pool: Pool, older_than: timedelta, *, dry_run: bool = False) -> Pruned:
@@ -129,9 +128,15 @@ async def _prune_pages(pool: Pool, before: datetime) -> int:
                 )
                 if not locked:
                     return pages
-                # Judged again by a statement of its own: it sees what was stored before the lock was there.
-                pages += len(await _hashes(connection, "delete_pages", hashes=locked))
+                pages += await _remove_pages(connection, locked)
                 after = locked[-1]
+
+
+async def _remove_pages(connection: psycopg.AsyncConnection[DictRow], locked: list[str]) -> int:
+    """Remove those of `locked` that nothing refers to; how many."""
+    unused = await _hashes(connection, "judge_pages", hashes=locked)
+    await fetch_on(connection, "delete_addresses", hashes=unused)
+    return len(await _hashes(connection, "delete_pages", hashes=unused))
 
 
 async def _hashes(connection: psycopg.AsyncConnection[DictRow], name: str, **values: Any) -> list[str]:

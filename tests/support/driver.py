@@ -89,5 +89,6 @@ if __name__ == "__main__":
     watch_async(Corpus, "read", "fetch")
     watch_async(AsyncPostgresSaver, "aput", "put", after=True)
     watch_async(AsyncPostgresSaver, "aput", "before-put")
+    watch_async(run, "start_run", "begin")
     watch_async(run, "finish_run", "finish")
     main()
