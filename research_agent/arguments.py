@@ -21,6 +21,7 @@ more commands:
   research-agent runs                   which runs there are: --status, --since, --text
   research-agent show THREAD            what a run came to: facts and brief
   research-agent trace THREAD           what it did, step by step; --follow while it runs
+  research-agent resume THREAD          go on with an interrupted run by its id
   research-agent answer THREAD "TEXT"   answer a run that waits for a person, and go on with it
   research-agent fork THREAD --step N   go on from an earlier step as a new edition, with other options if given
   research-agent history THREAD         the checkpoints of a run
@@ -64,17 +65,6 @@ def make_parser() -> Parser:
     return parser
 
 
-def make_answer_parser() -> Parser:
-    """The parser of ``research-agent answer``."""
-    parser = Parser(
-        prog="research-agent answer", description="Answer a run that waits for a person, and go on with it."
-    )
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
-    parser.add_argument("answer", metavar="TEXT", type=text, help="the reply; yes approves a call")
-    add_output(parser)
-    return parser
-
-
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Everything that says how a run is to be made, under the names of the settings; None where it is not given."""
     for flag, name, kind, metavar, meaning in _SETTINGS:
@@ -98,12 +88,20 @@ def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in [*(setting[1] for setting in _SETTINGS), "judge", "no_input"]}
 
 
+def with_options(topic: str, options: dict[str, Any], given: argparse.Namespace) -> argparse.Namespace:
+    """The arguments of a run of `topic`: `given` over stored `options` over the defaults."""
+    chosen = {name: value for name, value in vars(given).items() if value is not None}
+    return argparse.Namespace(**vars(make_parser().parse_args(["--topic", topic])) | options | chosen)
+
+
 def resume_command(arguments: argparse.Namespace) -> str:
     """The command that goes on with this run: all that was given, but no --fresh, which would start anew.
 
     For a fork that is not there yet it is the fork once more; once it is there, its topic stands for it.
     """
     words = ["research-agent", "--topic", arguments.topic]
+    if thread := getattr(arguments, "thread", None):
+        words = ["research-agent", "resume", thread]
     if origin := getattr(arguments, "origin", None):
         words = ["research-agent", "fork", origin.run.thread_id, "--step", str(origin.step)]
     for flag, name in (*((setting[0], setting[1]) for setting in _SETTINGS), ("--output", "output")):

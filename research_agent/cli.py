@@ -16,6 +16,7 @@ from research_agent.errors import Interrupted, ResearchError
 
 # Name → module and function, which takes the words after the name and gives the exit code. Imported when called.
 _COMMANDS = {
+    "resume": "run:resume",
     "answer": "run:answer",
     "verify": "verify:main",
     "runs": "runs:list_runs",

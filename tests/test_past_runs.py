@@ -167,6 +167,25 @@ def test_follow_shows_each_step_as_it_ends_and_stops_with_the_run(
     assert [start["start"] for start in again["starts"]] == [1, 2]
 
 
+def test_an_interrupted_run_goes_on_by_its_id_also_when_there_is_a_newer_edition(
+    tmp_path: Path, empty_database: str, corpus: Path
+) -> None:
+    agent = Agent(tmp_path, empty_database, module="tests.support.driver")
+    command = ["--topic", TOPIC, "--corpus", str(corpus), "--max-steps", "5"]
+    runner = run_until_paused(agent, command, "fetch:2")
+    runner.kill()
+    runner.communicate()
+    [old] = listed(agent)
+    assert agent.run(*command, "--fresh").returncode in (0, 3)
+    result = agent.run("resume", old["thread_id"], "--json")
+    assert result.returncode in (0, 3), result.stderr
+    brief = json.loads(result.stdout)
+    assert (brief["thread_id"], brief["edition"]) == (old["thread_id"], 1)
+    assert {run["status"] for run in listed(agent)} == {"finished"}
+    assert agent.run("resume", old["thread_id"], "--json").stdout == result.stdout
+    assert agent.run("resume", "research-0000000000").returncode == 2
+
+
 def test_what_pages_say_cannot_steer_the_terminal(past: Agent) -> None:
     with psycopg.connect(past.database_url, autocommit=True) as connection:
         thread = thread_of(past, OTHER)

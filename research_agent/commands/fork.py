@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from research_agent.argument_types import positive
-from research_agent.arguments import Parser, add_output, add_settings, given_settings, make_parser
+from research_agent.arguments import Parser, add_output, add_settings, with_options
 from research_agent.commands.base import run_async, settings_here
 from research_agent.commands.run import run
 
@@ -37,7 +37,5 @@ async def _origin(arguments: argparse.Namespace) -> argparse.Namespace:
 
     async with open_database(settings_here()) as pool:
         origin = await find_origin(pool, arguments.thread, arguments.step)
-    given = {name: value for name, value in given_settings(arguments).items() if value is not None}
-    output = {name: getattr(arguments, name) for name in ("format", "json", "output", "quiet")}
-    defaults = vars(make_parser().parse_args(["--topic", origin.run.topic]))
-    return argparse.Namespace(**defaults | origin.options | given | output, origin=origin)
+    del arguments.thread  # it names the origin, not the run that is made
+    return with_options(origin.run.topic, origin.options, argparse.Namespace(**vars(arguments), origin=origin))

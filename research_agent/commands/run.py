@@ -1,4 +1,4 @@
-"""``research-agent --topic``: research a topic. ``research-agent answer``: go on with a run that waits for a person."""
+"""``research-agent --topic``: research a topic. ``resume`` and ``answer``: go on with a run that is there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from research_agent.arguments import given_settings, make_answer_parser, make_parser, resume_command
+from research_agent.argument_types import text
+from research_agent.arguments import (
+    Parser,
+    add_output,
+    add_settings,
+    given_settings,
+    resume_command,
+    with_options,
+)
 from research_agent.commands.base import run_async, say, settings_here
 from research_agent.errors import Interrupted, UsageError, WaitingForPerson
 
@@ -25,6 +33,7 @@ OUTCOME_CODES = {"complete": 0, "partial": 3, "no_evidence": 4, "failed": 1}
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Research the topic of `arguments` and write the brief where it belongs; the exit code is the outcome's."""
     from research_agent import output
 
     target = Path(arguments.output) if arguments.output else None
@@ -38,29 +47,53 @@ def run(arguments: argparse.Namespace) -> int:
     except WaitingForPerson as waiting:
         say(f'to answer: research-agent answer {waiting.thread_id} "…"')
         raise
-    text = output.render(brief, "json" if arguments.json else arguments.format)
+    rendered = output.render(brief, "json" if arguments.json else arguments.format)
     if target:
-        output.write(target, text)
+        output.write(target, rendered)
         say(f"brief written to {target}")
     else:
-        sys.stdout.write(text)
+        sys.stdout.write(rendered)
     return OUTCOME_CODES[brief.outcome]
+
+
+def resume(words: Sequence[str]) -> int:
+    """``research-agent resume``: go on with a run by its thread id, or print its brief."""
+    parser = Parser(
+        prog="research-agent resume",
+        description="Go on with an interrupted run; print the brief of a finished one, or go on with it if its limit "
+        "is higher now. Options that are not given are those of its last start.",
+    )
+    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    add_settings(parser)
+    add_output(parser)
+    return run(run_async(_stored(parser.parse_args(words))))
 
 
 def answer(words: Sequence[str]) -> int:
     """``research-agent answer``: answer a run that waits for a person, and go on with it."""
-    arguments = make_answer_parser().parse_args(words)
+    parser = Parser(
+        prog="research-agent answer", description="Answer a run that waits for a person, and go on with it."
+    )
+    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser.add_argument("answer", metavar="TEXT", type=text, help="the reply; yes approves a call")
+    add_output(parser)
+    return run(run_async(_stored(parser.parse_args(words), waiting=True)))
+
+
+async def _stored(arguments: argparse.Namespace, *, waiting: bool = False) -> argparse.Namespace:
+    """The arguments of a run's last start, with those that were given over them.
+
+    Raises:
+        UsageError: there is no such run, or it is not `waiting` as it should.
+    """
     from research_agent.storage.database import open_database
     from research_agent.storage.runs import find_thread
 
-    async def look_up() -> argparse.Namespace:
-        async with open_database(settings_here()) as pool:
-            run, options, questions = await find_thread(pool, arguments.thread)
-        if not questions:
-            raise UsageError(f"{arguments.thread} does not wait for an answer")
-        return argparse.Namespace(**vars(make_parser().parse_args(["--topic", run.topic])) | options | vars(arguments))
-
-    return run(run_async(look_up()))
+    async with open_database(settings_here()) as pool:
+        stored, options, questions = await find_thread(pool, arguments.thread)
+    if waiting and not questions:
+        raise UsageError(f"{arguments.thread} does not wait for an answer")
+    return with_options(stored.topic, options, arguments)
 
 
 async def _research(arguments: argparse.Namespace) -> Brief:
