@@ -18,6 +18,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from research_agent.storage import cluster
 from research_agent.storage.embedded import EmbeddedServer
+from research_agent.tools import guard
+from research_agent.tools.rate import RateGate
 from tests.support.commands import isolate
 
 _ROOT_VARIABLE = "RESEARCH_TEST_SERVER_ROOT"
@@ -41,6 +43,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(root, ignore_errors=True)
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are processors: many tests wait for processes, servers and deadlines."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
+@pytest.fixture(autouse=True)
+def no_line_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line of calls a minute is the process's: a test must not stand behind those before it."""
+    monkeypatch.setattr(guard, "GATE", RateGate())
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """DSN of the shared server's superuser."""
@@ -59,11 +72,13 @@ def empty_database(server: str) -> Iterator[str]:
 
 
 @contextmanager
-def temporary_database(server: str) -> Iterator[str]:
-    """A database of its own for the body; yields its DATABASE_URL."""
+def temporary_database(server: str, template: str = "") -> Iterator[str]:
+    """A database of its own for the body, empty or a copy of that of a URL; yields its DATABASE_URL."""
     name = f"t{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {} owner research").format(sql.Identifier(name)))
+        copied = sql.Identifier(conninfo_to_dict(template)["dbname"] if template else "template1")
+        statement = sql.SQL("create database {} template {} owner research")
+        connection.execute(statement.format(sql.Identifier(name), copied))
     yield url_of(server, name)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 import shutil
@@ -12,19 +13,29 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.conftest import temporary_database
 from tests.storage.test_embedded import new_home, processes_of
 from tests.support.commands import Agent, one_line
-from tests.support.documents import TOPIC
+from tests.support.documents import TOPIC, write_corpus
+from tests.support.runs import run_topic
 
 CHECKPOINTS = "select (select count(*) from checkpoints) + (select count(*) from checkpoint_writes)"
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, server: str) -> Iterator[str]:
+    """A database with one finished run, to be copied."""
+    corpus = write_corpus(tmp_path_factory.mktemp("finished") / "corpus")
+    with temporary_database(server) as url:
+        asyncio.run(run_topic(url, corpus))
+        yield url
+
+
 @pytest.fixture
-def agent(tmp_path: Path, empty_database: str, corpus: Path) -> Agent:
-    """With one finished run."""
-    agent = Agent(tmp_path, empty_database)
-    assert agent.run("--topic", TOPIC, "--corpus", str(corpus)).returncode == 0
-    return agent
+def agent(tmp_path: Path, server: str, finished: str) -> Iterator[Agent]:
+    """With a copy of it."""
+    with temporary_database(server, template=finished) as url:
+        yield Agent(tmp_path, url)
 
 
 def value(agent: Agent, statement: str) -> object:
@@ -116,7 +127,7 @@ def embedded() -> Iterator[Agent]:
         shutil.rmtree(home.path, ignore_errors=True)
 
 
-def test_prune_removes_checkpoints_and_keeps_what_can_be_read(agent: Agent, corpus: Path) -> None:
+def test_prune_removes_checkpoints_and_keeps_what_can_be_read(agent: Agent) -> None:
     too_young = json.loads(agent.run("db", "prune", "--older-than", "1d", "--json").stdout)
     assert (too_young["runs"], too_young["rows"]) == (0, 0)
     with psycopg.connect(agent.database_url, autocommit=True) as connection:

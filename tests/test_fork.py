@@ -172,7 +172,7 @@ async def test_an_origin_that_is_deleted_meanwhile_gives_no_half_fork(empty_data
     assert query(empty_database, "select count(*) from research.runs") == [(0,)]
 
 
-@pytest.mark.parametrize("point", ["before-put:1", "put:1", "begin:1", "model:1", "before-put:4", "finish:1"])
+@pytest.mark.parametrize("point", ["before-put:1", "put:1", "begin:1", "model:1"])
 def test_a_fork_that_is_killed_is_whole_or_is_not_there(point: str, agent: Agent, corpus: Path) -> None:
     first = json.loads(agent.run(*command(corpus)).stdout)
     words = ["fork", first["thread_id"], "--step", "2", "--json"]

@@ -73,7 +73,9 @@ def is_down(root: Path) -> bool:
 
 
 def postmaster_pid(root: Path) -> int:
-    return int((root / "data" / "postmaster.pid").read_text().splitlines()[0])
+    path = root / "data" / "postmaster.pid"
+    wait_until(lambda: path.read_text().strip() != "", "the server's number in its file")  # it is made empty
+    return int(path.read_text().splitlines()[0])
 
 
 def ask(dsn: str, query: str) -> object:
