@@ -17,7 +17,7 @@ run: $(VENV)/.installed
 	@$(VENV)/bin/research-agent $${TOPIC:+--topic "$$TOPIC"} $${CORPUS:+--corpus "$$CORPUS"}
 
 test: $(VENV)/.installed-dev
-	$(VENV)/bin/pytest -n auto
+	$(VENV)/bin/pytest -n auto --dist worksteal
 
 check: lint types test
 

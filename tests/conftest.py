@@ -44,8 +44,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are processors: many tests wait for processes, servers and deadlines."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+    """Twice as many as there are processors: many tests wait for processes, servers and deadlines."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 2 * processors
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +61,13 @@ def server() -> Iterator[str]:
     root = Path(os.environ[_ROOT_VARIABLE]) / "pg"
     embedded = EmbeddedServer(root)
     owner = embedded.ensure()
-    yield make_conninfo(owner, user="postgres", password=cluster.password(root, "postgres"))
+    superuser = make_conninfo(owner, user="postgres", password=cluster.password(root, "postgres"))
+    with psycopg.connect(superuser, autocommit=True) as connection:
+        # It is thrown away: what a crash of the machine would do to it is of no interest, and the disk is slow.
+        connection.execute("alter system set fsync = off")
+        connection.execute("alter system set full_page_writes = off")
+        connection.execute("select pg_reload_conf()")
+    yield superuser
     embedded.release()
 
 

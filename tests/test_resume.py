@@ -148,8 +148,17 @@ def test_the_kill_points_cover_the_whole_run(undisturbed: dict[str, Any]) -> Non
     assert counts["fetch"] >= 4
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("point", ["before-put:1", "model:2", "search:1", "fetch:2", "model:7", "finish:1"])
+@pytest.mark.parametrize(
+    ("number", "point"),
+    [
+        (signal.SIGINT, "before-put:1"),
+        (signal.SIGTERM, "model:2"),
+        (signal.SIGINT, "search:1"),
+        (signal.SIGTERM, "fetch:2"),
+        (signal.SIGINT, "model:7"),
+        (signal.SIGTERM, "finish:1"),
+    ],
+)
 def test_a_signal_stops_it_within_two_seconds_and_names_the_command_that_resumes(
     number: signal.Signals, point: str, agent: Agent, undisturbed: dict[str, Any]
 ) -> None:
