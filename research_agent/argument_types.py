@@ -48,8 +48,11 @@ def duration(word: str) -> timedelta:
 
 def moment(word: str) -> datetime:
     """A day or time of this machine's clock (2026-11-30, 2026-11-30T18:00), or a length of time before now."""
-    with contextlib.suppress(ValueError, OverflowError):
-        return datetime.fromisoformat(word).astimezone()
+    with contextlib.suppress(ValueError):
+        day = datetime.fromisoformat(word)
+        with contextlib.suppress(OverflowError, OSError):  # a zone has no offset at the beginning of our era
+            return day.astimezone()
+        return day.replace(tzinfo=UTC)
     with contextlib.suppress(argparse.ArgumentTypeError, OverflowError):
         return datetime.now(UTC) - duration(word)
     raise argparse.ArgumentTypeError(f'"{word[:40]}" is not a day (2026-11-30) or a length of time such as 12h or 7d')

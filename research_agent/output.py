@@ -71,7 +71,7 @@ def whole_file(output: Path) -> Iterator[TextIO]:
             yield file
         return
     mode = output.stat().st_mode & 0o777 if output.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(dir=output.parent)
+    descriptor, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name[:100]}.", suffix=".part")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as part:
             yield part

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -234,15 +235,15 @@ def test_what_cannot_be_deleted_is_one_line_and_exit_2(agent: Agent, corpus: Pat
 def test_on_a_terminal_it_asks_and_only_yes_is_yes(agent: Agent, corpus: Path) -> None:
     brief = json.loads(agent.run("--topic", TOPIC, "--corpus", str(corpus), "--json").stdout)
     thread_id, sentences = brief["thread_id"], len(brief["claims"])
-    for reply, code, rows in ((b"\n", 1, 1), (b"no\n", 1, 1), (b"Y\n", 0, 0)):
+    for reply, code, rows in ((None, 1, 1), (b"\n", 1, 1), (b"no\n", 1, 1), (b"Y\n", 0, 0)):
         asked, done = answer_on_a_terminal(agent, ["delete", thread_id], reply)
         assert f'delete {thread_id} ("{TOPIC}", complete, {sentences} sentences, 19 checkpoints)? [y/N]' in asked
         assert done.returncode == code
         assert query(agent.database_url, "select count(*) from research.runs") == [(rows,)]
 
 
-def answer_on_a_terminal(agent: Agent, words: list[str], reply: bytes) -> tuple[str, subprocess.Popen[bytes]]:
-    """What the command asked, and the command after it had the reply."""
+def answer_on_a_terminal(agent: Agent, words: list[str], reply: bytes | None) -> tuple[str, subprocess.Popen[bytes]]:
+    """What the command asked, and the command after it had the reply; None is Ctrl-C."""
     person, terminal = pty.openpty()
     command = [sys.executable, "-m", "research_agent", *words]
     process = subprocess.Popen(
@@ -252,7 +253,10 @@ def answer_on_a_terminal(agent: Agent, words: list[str], reply: bytes) -> tuple[
     seen = b""
     while b"[y/N]" not in seen:
         seen += os.read(person, 4096)
-    os.write(person, reply)
+    if reply is None:
+        process.send_signal(signal.SIGINT)
+    else:
+        os.write(person, reply)
     process.communicate(timeout=40)
     os.close(person)
     return seen.decode(), process

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -64,6 +70,30 @@ def test_runs_lists_those_that_match_the_newest_first(past: Agent, arguments: li
     assert [run["topic"] for run in listed(past, *arguments)] == topics
 
 
+def test_runs_never_cuts_an_id_on_a_narrow_terminal(past: Agent) -> None:
+    threads = [run["thread_id"] for run in listed(past)]
+    for columns in (40, 80, 120):
+        shown = on_terminal(past, ["runs"], columns)
+        assert [thread for thread in threads if thread not in shown] == []
+        assert max(map(len, shown.splitlines())) <= max(columns, 60)
+
+
+def on_terminal(agent: Agent, arguments: list[str], columns: int) -> str:
+    """What a command prints on a terminal so wide."""
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", agent.module, *arguments]
+    environment = agent.environment(COLUMNS=str(columns))
+    process = subprocess.Popen(command, cwd=agent.home, env=environment, stdin=child, stdout=child, stderr=child)
+    os.close(child)
+    output = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while more := os.read(parent, 65536):
+            output += more
+    process.wait(timeout=60)
+    os.close(parent)
+    return output.decode().replace("\r\n", "\n")
+
+
 def test_runs_is_a_table_for_people(past: Agent) -> None:
     result = past.run("runs", "--status", "partial")
     header, _, row = result.stdout.splitlines()
@@ -103,11 +133,13 @@ def test_show_gives_a_brief_in_every_form(past: Agent) -> None:
     assert past.run("show", thread, "--format", "markdown").stdout == printed
 
 
-@pytest.mark.parametrize("command", ["show", "trace"])
-def test_a_thread_that_is_not_there_is_said(past: Agent, command: str) -> None:
-    result = past.run(command, "research-0000000000")
+@pytest.mark.parametrize("command", [["show"], ["trace"], ["history"], ["export"], ["delete", "--yes"], ["resume"]])
+@pytest.mark.parametrize("thread", ["research-0000000000", "a\nb\x1b[31m\u202e" + "x" * 10_000])
+def test_a_thread_that_is_not_there_is_said_in_one_harmless_line(past: Agent, command: list[str], thread: str) -> None:
+    result = past.run(*command, thread)
     assert result.returncode == 2
-    assert "there is no run research-0000000000: research-agent runs lists them" in one_line(result)
+    assert re.search(r"there is no run \S.{,80}: research-agent runs lists them$", one_line(result))
+    assert not {"\x1b", "\u202e"} & set(result.stderr)
 
 
 def test_the_trace_reads_like_the_conversation(past: Agent) -> None:
@@ -150,9 +182,9 @@ def test_follow_shows_each_step_as_it_ends_and_stops_with_the_run(
     assert follower.poll() is None
     runner.kill()
     runner.communicate()
-    with psycopg.connect(empty_database, autocommit=True) as connection:
-        # As after the 30 s that nobody wants to wait for in a test.
-        connection.execute("update research.leases set expires_at = now()")
+    # Its lease is good for half a minute yet, but its process is known to be gone.
+    assert [each["status"] for each in listed(agent, "--status", "interrupted")] == ["interrupted"]
+    assert listed(agent, "--status", "running") == []
     began = time.monotonic()
     rest, _ = follower.communicate(timeout=20)
     assert time.monotonic() - began < 10

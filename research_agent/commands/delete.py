@@ -25,10 +25,11 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="say what was removed as JSON")
     arguments = parser.parse_args(words)
-    deleted = run_async(_delete(arguments.thread, ask=not arguments.yes))
-    if deleted is None:
+    # Asked outside of any event loop: there Ctrl-C would only be noted, and the question would go on waiting.
+    if not arguments.yes and not _agreed(arguments.thread, run_async(_look(arguments.thread))):
         say("nothing was deleted")
         return 1
+    deleted = run_async(_delete(arguments.thread))
     if arguments.json:
         from research_agent.export.table import to_json
 
@@ -39,14 +40,19 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-async def _delete(thread_id: str, *, ask: bool) -> Deleted | None:
+async def _look(thread_id: str) -> Remains:
     from research_agent.storage.database import open_database
-    from research_agent.storage.retention import delete_thread, find_remains
+    from research_agent.storage.retention import find_remains
 
     async with open_database(settings_here()) as pool:
-        remains = await find_remains(pool, thread_id)
-        if ask and not _agreed(thread_id, remains):
-            return None
+        return await find_remains(pool, thread_id)
+
+
+async def _delete(thread_id: str) -> Deleted:
+    from research_agent.storage.database import open_database
+    from research_agent.storage.retention import delete_thread
+
+    async with open_database(settings_here()) as pool:
         return await delete_thread(pool, thread_id)
 
 
@@ -55,7 +61,11 @@ def _agreed(thread_id: str, remains: Remains) -> bool:
         raise UsageError("there is nobody to ask: delete needs --yes where no terminal is")
     sys.stderr.write(f"delete {thread_id} ({_describe(remains)})? [y/N] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    try:
+        return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return False
 
 
 def _describe(remains: Remains) -> str:

@@ -13,6 +13,9 @@ from research_agent.arguments import Parser
 from research_agent.commands.base import count, local_time, run_async, say, settings_here
 from research_agent.output import FORMS, render
 
+_COLUMNS = ("thread", "status", "began", "seconds", "steps", "sources", "sentences", "usd", "topic")
+_NARROW = ("thread", "status", "began", "topic")
+_WIDE_ENOUGH = 110  # terminal columns
 _STATES = ("running", "waiting", "interrupted", "finished", "complete", "partial", "no_evidence", "failed")
 
 
@@ -26,18 +29,18 @@ def list_runs(words: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="everything that is known of each, as JSON")
     arguments = parser.parse_args(words)
     rows = run_async(_find(arguments))
-    from research_agent.export.table import render_rows
+    from research_agent.export.table import render_rows, to_json
 
     if arguments.json:
-        columns = list(rows[0]) if rows else []
-        sys.stdout.write(render_rows(columns, [list(row.values()) for row in rows], "json"))
+        sys.stdout.write(to_json(rows) + "\n")
         return 0
     if not rows:
         say("no run matches")
         return 0
-    columns = ["thread", "status", "began", "seconds", "steps", "sources", "sentences", "usd", "topic"]
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    sys.stdout.write(render_rows(columns, [_row(row) for row in rows], "table", width=width))
+    columns = _NARROW if width and width < _WIDE_ENOUGH else _COLUMNS
+    cells = [[_cells(row)[name] for name in columns] for row in rows]
+    sys.stdout.write(render_rows(columns, cells, "table", width=width, whole=["thread", "status"]))
     return 0
 
 
@@ -51,18 +54,18 @@ async def _find(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         )
 
 
-def _row(run: dict[str, Any]) -> list[Any]:
-    return [
-        run["thread_id"],
-        run["outcome"] or run["status"],
-        local_time(run["started_at"]),
-        round(run["seconds"], 1),
-        run["steps"],
-        run["sources"],
-        run["sentences"],
-        round(run["cost_usd"], 4),
-        run["topic"],
-    ]
+def _cells(run: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "thread": run["thread_id"],
+        "status": run["outcome"] or run["status"],
+        "began": local_time(run["started_at"]),
+        "seconds": round(run["seconds"], 1),
+        "steps": run["steps"],
+        "sources": run["sources"],
+        "sentences": run["sentences"],
+        "usd": round(run["cost_usd"], 4),
+        "topic": run["topic"],
+    }
 
 
 def show(words: Sequence[str]) -> int:
@@ -125,6 +128,10 @@ def _facts(run: dict[str, Any], questions: Sequence[str]) -> list[str]:
     if run["pruned_at"]:
         facts.append(("pruned", f"{local_time(run['pruned_at'])}: it can be read, but not continued"))
     facts += [("asks", clean(question)) for question in questions]
+    if questions:
+        facts.append(("go on", f'research-agent answer {run["thread_id"]} "…"'))
+    elif run["status"] == "interrupted":
+        facts.append(("go on", f"research-agent resume {run['thread_id']}"))
     return [f"{run['thread_id']}", *(f"  {name:<7} {' '.join(value.split())}" for name, value in facts)]
 
 

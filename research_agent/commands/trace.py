@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import textwrap
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from research_agent.storage.database import Pool
 
 _SHOWN_LINES = 5  # of a text, without --full
-_WIDTH = 110
+_WIDTH = 110  # terminal columns
 _POLL_SECONDS = 0.5
 
 
@@ -130,18 +129,24 @@ def _arguments(arguments: Any) -> str:
 
 def _block(mark: str, said: str, full: bool) -> Iterator[str]:
     """Text under a mark; its first lines, cut to the width, unless all of it is wanted."""
+    from rich.cells import cell_len, set_cell_size
+    from rich.console import Console
+    from rich.text import Text
+
     from research_agent.text import clean
 
     lines = [line for line in clean(said).split("\n") if line.strip()]
-    indent = " " * len(mark)
-    for number, line in enumerate(lines if full else lines[:_SHOWN_LINES]):
-        lead = mark if number == 0 else indent
-        if full:
-            yield from textwrap.wrap(line, _WIDTH, initial_indent=lead, subsequent_indent=indent)
-        else:
-            yield textwrap.shorten(line, _WIDTH, initial_indent=lead, placeholder=" …")
+    width = _WIDTH - len(mark)
+    lead = mark
+    for line in lines if full else lines[:_SHOWN_LINES]:
+        line = " ".join(line.split())
+        if not full and cell_len(line) > width:
+            line = set_cell_size(line, width - 2).rstrip() + " …"
+        for piece in Text(line).wrap(Console(width=width), width) if full else [line]:
+            yield f"{lead}{piece}".rstrip()
+            lead = " " * len(mark)
     if not full and (more := len(lines) - _SHOWN_LINES) > 0:
-        yield f"{indent}… {more} more line{'' if more == 1 else 's'}"
+        yield f"{lead}… {more} more line{'' if more == 1 else 's'}"
 
 
 def _one_line(said: str) -> str:

@@ -10,7 +10,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal
@@ -28,13 +28,22 @@ _GAP = "  "
 _UNSEEN = re.compile("[\x7f-\x9f\ud800-\udfff\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 
 
-def render_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: Form, *, width: int | None = None) -> str:
+def render_rows(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    form: Form,
+    *,
+    width: int | None = None,
+    whole: Collection[str] = (),
+) -> str:
     """`rows` as text that ends in a line end; each row has one value for each of `columns`.
 
     ``table``: aligned, with numbers to the right; long cells are cut with ``…`` until the table has at most
-    `width` terminal columns (as far as cells of three allow); without `width` each cell has at most 60.
-    ``csv``: RFC 4180, values exact, NULL empty. ``json``: a list with an object for each row; a column whose name
-    another has as well gets a number (``a``, ``a_2``).
+    `width` terminal columns (as far as cells of three allow), but never those of the columns `whole`; without
+    `width` each cell has at most 60.
+    ``csv``: RFC 4180 but for line ends, which are plain; values exact, NULL empty.
+    ``json``: a list with an object for each row; a column whose name another has as well gets a number
+    (``a``, ``a_2``).
     """
     match form:
         case "json":
@@ -43,7 +52,7 @@ def render_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: For
         case "csv":
             return _csv(columns, rows)
         case "table":
-            return _table(columns, rows, width)
+            return _table(columns, rows, width, whole)
 
 
 def to_json(value: Any, *, indented: bool = True) -> str:
@@ -65,31 +74,31 @@ def _unique(columns: Sequence[str]) -> list[str]:
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
+    writer = csv.writer(text, lineterminator="\n")  # as psql: what a shell cuts out of it must not end in a CR
     writer.writerow(columns)
     writer.writerows([_plain(value) for value in row] for row in rows)
     return text.getvalue()
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> str:
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None, whole: Collection[str]) -> str:
     from rich.cells import cell_len
 
     right = [_all_numbers([row[i] for row in rows]) for i in range(len(columns))]
     table = [[_one_line(name) for name in columns], *([_one_line(_plain(value)) for value in row] for row in rows)]
     natural = [max(map(cell_len, cells)) for cells in zip(*table, strict=True)]
-    widths = _fit(natural, right, width)
+    widths = _fit(natural, right, [name in whole for name in columns], width)
     lines = ["  ".join(_align(*cell) for cell in zip(line, widths, right, strict=True)).rstrip() for line in table]
     rule = _GAP.join("-" * width for width in widths)
     return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
 
 
-def _fit(natural: Sequence[int], numbers: Sequence[bool], width: int | None) -> list[int]:
+def _fit(natural: Sequence[int], numbers: Sequence[bool], whole: Sequence[bool], width: int | None) -> list[int]:
     """Widths of the columns. Text gives way first: of a number that is cut nothing can be learned."""
     if width is None:
         return [min(each, _CELL_WIDTH) for each in natural]
     room = width - len(_GAP) * (len(natural) - 1)
-    widths = _shrink(natural, [not number for number in numbers], room)
-    return widths if sum(widths) <= room else _shrink(widths, [True] * len(widths), room)
+    widths = _shrink(natural, [not (number or keep) for number, keep in zip(numbers, whole, strict=True)], room)
+    return widths if sum(widths) <= room else _shrink(widths, [not keep for keep in whole], room)
 
 
 def _shrink(natural: Sequence[int], flexible: Sequence[bool], room: int) -> list[int]:

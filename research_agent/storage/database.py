@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import re
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,9 @@ from psycopg_pool import AsyncConnectionPool
 from research_agent.settings import Settings
 from research_agent.storage.connection import connection_options, translated
 from research_agent.storage.schema import ensure_schema
+
+# It reports each failed connection; what a user should know is said once, by `translated`.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
 

@@ -82,7 +82,7 @@ async def _acquire(pool: Pool, thread_id: str, ttl: float) -> int:
         if rows:
             return int(rows[0]["token"])
         (row,) = await fetch(pool, "show_lease", thread_id=thread_id)
-        if dead_token is not None or not _holder_is_dead(row):
+        if dead_token is not None or not holder_is_dead(row):
             break
         # Killed a moment ago on this machine: waiting for the lease to expire would only annoy.
         dead_token = row["token"]
@@ -109,8 +109,11 @@ async def _renew_until_lost(pool: Pool, thread_id: str, token: int, ttl: float, 
             continue
 
 
-def _holder_is_dead(row: dict[str, Any]) -> bool:
-    """Whether the holder ran on this very machine and is gone. Elsewhere nobody can know: the lease must expire."""
+def holder_is_dead(row: dict[str, Any]) -> bool:
+    """Whether the holder in `row` (place, pid, pid_started) ran on this very machine and is gone.
+
+    Elsewhere nobody can know: the lease must expire.
+    """
     if not row["place"] or row["place"] != _place():
         return False
     try:

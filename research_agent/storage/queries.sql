@@ -202,10 +202,9 @@ update research.leases set expires_at = '-infinity' where thread_id = %(thread_i
 
 -- name: list_runs
 -- Runs by status or outcome, by when they began, and by words of the topic or of a sentence that was kept.
-select thread_id, status, outcome, stop_reason, topic, edition, provider_name, request_model, starts, steps, sources, sentences, dropped,
-       model_calls, tool_calls, input_tokens, output_tokens, cost_usd, seconds, started_at, ended_at, forked_from, forked_at_step, pruned_at
-from research.run_summary
-where (%(status)s::text is null or %(status)s in (status, outcome))
+select r.*, l.place, l.pid, l.pid_started
+from research.run_summary r left join research.leases l using (thread_id)
+where (%(states)s::text[] is null or status = any(%(states)s) or outcome = any(%(states)s))
   and (%(since)s::timestamptz is null or started_at >= %(since)s)
   and (%(text)s::text is null or position(lower(%(text)s) in lower(topic)) > 0 or thread_id in (
       select thread_id from research.claims where verdict = 'supported' and position(lower(%(text)s) in lower(text)) > 0))
@@ -213,7 +212,8 @@ order by started_at desc, thread_id limit %(limit)s
 
 -- name: summarise_run
 -- One run in a row.
-select * from research.run_summary where thread_id = %(thread_id)s
+select r.*, l.place, l.pid, l.pid_started
+from research.run_summary r left join research.leases l using (thread_id) where thread_id = %(thread_id)s
 
 -- name: list_starts
 -- When a run was taken up, by whom, with which model.
@@ -231,8 +231,7 @@ from research.trace where thread_id = %(thread_id)s and line >= %(line)s order b
 -- Where the data are.
 select current_setting('server_version') as version, current_database() as database, current_user as role,
        pg_database_size(current_database()) as bytes,
-       (select max(version) from research.migrations) as schema_version,
-       (select max(v) from checkpoint_migrations) as checkpoint_version
+       (select max(version) from research.migrations) as schema_version
 
 -- name: table_sizes
 -- Rows (estimated), dead rows and bytes of each table, with its indexes.

@@ -81,6 +81,8 @@ async def read(dsn: str, statement: str, *, limit: int = 1000, seconds: float = 
         UsageError: PostgreSQL refused the statement, or it failed or took too long; the message has the reason.
         StorageError: the database cannot be reached, or has no reader; the message says what to do.
     """
+    if not statement.strip():
+        raise UsageError('there is no statement: give one, such as "select * from run_summary"')
     if "\0" in statement:
         raise UsageError("the statement holds a NUL character: remove it")
     try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from research_agent.errors import UsageError
 from research_agent.storage.database import Pool, fetch
+from research_agent.storage.lease import holder_is_dead
+from research_agent.storage.runs import no_such_run
 
 _WHOLE = 2**31 - 1
+_KILLED_AT_ONCE = 50  # runs whose lease is still good, though their holder is gone
 
 
 async def list_runs(
@@ -21,7 +23,13 @@ async def list_runs(
         since: only what began then or later.
         text: what stands in the topic or in a kept sentence, in any case.
     """
-    return await fetch(pool, "list_runs", status=status, since=since, text=text, limit=limit)
+    # Only here it is known that a holder on this machine was killed: the view has to wait until its lease expires.
+    alike = ["running", "interrupted"]
+    states = None if status is None else alike if status in alike else [status]
+    more = _KILLED_AT_ONCE if states == alike else 0
+    rows = await fetch(pool, "list_runs", states=states, since=since, text=text, limit=limit + more)
+    runs = [_as_it_is(row) for row in rows]
+    return [run for run in runs if states != alike or run["status"] == status][:limit]
 
 
 async def summarise_run(pool: Pool, thread_id: str) -> dict[str, Any]:
@@ -32,8 +40,16 @@ async def summarise_run(pool: Pool, thread_id: str) -> dict[str, Any]:
     """
     rows = await fetch(pool, "summarise_run", thread_id=thread_id)
     if not rows:
-        raise UsageError(f"there is no run {thread_id}: research-agent runs lists them")
-    return rows[0]
+        raise no_such_run(thread_id)
+    return _as_it_is(rows[0])
+
+
+def _as_it_is(row: dict[str, Any]) -> dict[str, Any]:
+    """A run whose holder was killed on this machine a moment ago is interrupted, though its lease is still good."""
+    holder = {name: row.pop(name) for name in ("place", "pid", "pid_started")}
+    if row["status"] == "running" and holder_is_dead(holder):
+        row["status"] = "interrupted"
+    return row
 
 
 async def list_starts(pool: Pool, thread_id: str) -> list[dict[str, Any]]:

@@ -135,7 +135,8 @@ def _run_of(row: dict[str, Any]) -> Run:
 
 def no_such_run(thread_id: str) -> UsageError:
     """The error of every command that is given the id of no run."""
-    return UsageError(f"there is no run {thread_id}: research-agent runs lists them")
+    shown = " ".join(clean(thread_id).split())[:80]
+    return UsageError(f"there is no run {shown}: research-agent runs lists them")
 
 
 async def set_waiting(pool: Pool, run: Run, questions: list[str] | None, *, token: int) -> None:

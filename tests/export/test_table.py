@@ -76,7 +76,7 @@ def test_wide_characters_keep_the_columns_in_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "text"), [("table", "a  b\n-  -\n"), ("csv", "a,b\r\n"), ("json", "[]\n")], ids=["table", "csv", "json"]
+    ("form", "text"), [("table", "a  b\n-  -\n"), ("csv", "a,b\n"), ("json", "[]\n")], ids=["table", "csv", "json"]
 )
 def test_no_rows_give_the_header_only(form: Form, text: str) -> None:
     assert render_rows(["a", "b"], [], form) == text
@@ -118,7 +118,7 @@ def test_names_that_occur_twice_become_unique_in_json() -> None:
     ],
 )
 def test_every_value_of_a_database_can_be_written(value: Any, plain: str, in_json: Any) -> None:
-    assert next(csv.reader(io.StringIO(render_rows(["x"], [[value]], "csv").split("\r\n", 1)[1])), [""]) == [plain]
+    assert next(csv.reader(io.StringIO(render_rows(["x"], [[value]], "csv").split("\n", 1)[1])), [""]) == [plain]
     assert json.loads(render_rows(["x"], [[value]], "json")) == [{"x": in_json}]
     assert render_rows(["x"], [[value]], "table").splitlines()[2].strip() == plain
 

@@ -54,6 +54,8 @@ def test_who_may_change_rows_may_do_all_but_set_up_and_vacuum(
         ["export", brief["thread_id"]],
         ["delete", brief["thread_id"], "--yes"],
         ["db", "prune", "--older-than", "0d"],
+        ["db", "check"],
+        ["runs"],
     ):
         result = agent.run(*words)
         assert result.returncode == 0, (words, result.stderr)

@@ -255,7 +255,7 @@ comment on column research.source_origin.title is 'Of the page';
 comment on column research.source_origin.url is 'As it was fetched';
 comment on column research.source_origin.domain is 'Host without www.';
 comment on column research.source_origin.read_step is 'Step in which it was read';
-comment on column research.source_origin.found_step is 'Step whose result offered its address first; null when the topic gave it or the model tried another page of a known host';
+comment on column research.source_origin.found_step is 'Step whose result offered its address first; null when the topic gave it, the model tried another page of a known host, or the run that searched was deleted';
 comment on column research.source_origin.found_by is 'search_web (a search result) or fetch_url (a link of a page)';
 comment on column research.source_origin.search_query is 'The query that found it';
 comment on column research.source_origin.linked_from is 'The page that linked to it';
