@@ -69,9 +69,9 @@ def _agreed(thread_id: str, remains: Remains) -> bool:
 
 
 def _describe(remains: Remains) -> str:
+    from research_agent.text import clean
+
     checkpoints = count(remains.checkpoints, "checkpoint")
     if not remains.topic:
         return f"no run of this program: {checkpoints}, of another one perhaps"
-    return (
-        f'"{remains.topic}", {remains.outcome or "unfinished"}, {count(remains.sentences, "sentence")}, {checkpoints}'
-    )
+    return f'"{clean(remains.topic)}", {remains.outcome or "unfinished"}, {count(remains.sentences, "sentence")}, {checkpoints}'
