@@ -74,4 +74,5 @@ def _describe(remains: Remains) -> str:
     checkpoints = count(remains.checkpoints, "checkpoint")
     if not remains.topic:
         return f"no run of this program: {checkpoints}, of another one perhaps"
-    return f'"{clean(remains.topic)}", {remains.outcome or "unfinished"}, {count(remains.sentences, "sentence")}, {checkpoints}'
+    found = f"{remains.outcome or 'unfinished'}, {count(remains.sentences, 'sentence')}, {checkpoints}"
+    return f'"{clean(remains.topic)}", {found}'
