@@ -59,9 +59,10 @@ async def _delete(thread_id: str) -> Deleted:
 def _agreed(thread_id: str, remains: Remains) -> bool:
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is nobody to ask: delete needs --yes where no terminal is")
-    sys.stderr.write(f"delete {thread_id} ({_describe(remains)})? [y/N] ")
-    sys.stderr.flush()
+    question = f"delete {thread_id} ({_describe(remains)})? [y/N] "
     try:
+        sys.stderr.write(question)
+        sys.stderr.flush()
         return sys.stdin.readline().strip().casefold() in ("y", "yes")
     except KeyboardInterrupt:
         sys.stderr.write("\n")

@@ -231,7 +231,7 @@ REFUSED = [
     (f"select 'a\\'; {WRITE}; --'", ONLY),
     ("select 1; select 2", ONLY),
     ("commit; select 1", ONLY),
-    ("", ONLY),
+    ("", "there is no statement"),
     (" ;; ", ONLY),
     ("-- nothing", ONLY),
     ("/* nothing */", ONLY),
