@@ -59,14 +59,16 @@ async def test_the_body_is_cancelled_when_the_lease_is_taken_over(empty_database
 
 
 async def test_a_cancelled_body_releases_the_thread(empty_database: str) -> None:
+    held = asyncio.Event()
+
     async def hold() -> None:
         async with hold_lease(pool, "t"):
+            held.set()
             await asyncio.sleep(60)
 
     async with open_pool(empty_database, embedded=True) as pool:
         task = asyncio.create_task(hold())
-        while not await fetch(pool, "show_lease", thread_id="t"):
-            await asyncio.sleep(0.02)
+        await held.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
