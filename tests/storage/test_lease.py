@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from research_agent.errors import LeaseLost, ThreadBusy
-from research_agent.storage.database import fetch, open_pool
+from research_agent.storage.database import open_pool
 from research_agent.storage.lease import hold_lease
 
 
