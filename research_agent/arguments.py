@@ -65,6 +65,13 @@ def make_parser() -> Parser:
     return parser
 
 
+def thread_parser(command: str, description: str) -> Parser:
+    """The parser of a command about one run."""
+    parser = Parser(prog=f"research-agent {command}", description=description)
+    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    return parser
+
+
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Everything that says how a run is to be made, under the names of the settings; None where it is not given."""
     for flag, name, kind, metavar, meaning in _SETTINGS:

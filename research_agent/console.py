@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from research_agent.text import clean
+from research_agent.text import one_line
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -77,7 +77,7 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
         self._sources = max(self._sources, progress.sources)
         self._usd = max(self._usd, progress.usd)
         if progress.kind == "waiting":
-            self._waiting, self._since = _harmless(progress.text), time.monotonic()
+            self._waiting, self._since = one_line(progress.text), time.monotonic()
         else:
             style = {"problem": "yellow", "start": "bold", "note": "dim"}.get(progress.kind, "")
             # A Text, never markup: topics, titles and addresses come from outside.
@@ -94,12 +94,12 @@ class LiveConsole(AbstractContextManager["LiveConsole"]):
 
 
 async def _ask(question: str, stream: TextIO) -> str:
-    print(f"\n? {_harmless(question)}\n> ", end="", file=stream, flush=True)
+    print(f"\n? {one_line(question)}\n> ", end="", file=stream, flush=True)
     return str(await asyncio.to_thread(sys.stdin.readline)).strip()
 
 
 def _line(progress: Progress) -> str:
-    text = _harmless(progress.text)
+    text = one_line(progress.text)
     match progress.kind:
         case "step":
             return f"step {progress.step:<2} {progress.node:<8}  {text}  [{_so_far(progress.sources, progress.usd)}]"
@@ -109,11 +109,6 @@ def _line(progress: Progress) -> str:
             return f"! {text}"
         case _:
             return text
-
-
-def _harmless(text: str) -> str:
-    """One line that cannot steer a terminal: file names, addresses and titles come from outside."""
-    return " ".join(clean(text).split())
 
 
 def _so_far(sources: int, usd: float) -> str:

@@ -47,6 +47,11 @@ def clean(text: str) -> str:
     return unicodedata.normalize("NFC", _endless_marks().sub(r"\1", text))
 
 
+def one_line(text: str) -> str:
+    """`text` cleaned, on one line: topics, titles, addresses and errors from outside cannot steer a terminal."""
+    return " ".join(clean(text).split())
+
+
 def words(text: str) -> list[str]:
     """Comparable words of `text` in order: case-folded and stemmed; pairs of letters in unspaced scripts."""
     found: list[str] = []

@@ -20,7 +20,7 @@ from research_agent.storage import cluster
 from research_agent.storage.embedded import EmbeddedServer
 from research_agent.tools import guard
 from research_agent.tools.rate import RateGate
-from tests.support.commands import isolate
+from tests.support.commands import Agent, isolate
 
 _ROOT_VARIABLE = "RESEARCH_TEST_SERVER_ROOT"
 
@@ -104,3 +104,11 @@ def corpus(tmp_path: Path) -> Path:
     from tests.support.documents import write_corpus
 
     return write_corpus(tmp_path / "corpus")
+
+
+@pytest.fixture
+def agent(tmp_path: Path, empty_database: str) -> Agent:
+    """The program with an empty database and a folder of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Agent(home, empty_database)

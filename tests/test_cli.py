@@ -21,13 +21,6 @@ from tests.support.documents import TOPIC
 
 
 @pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database)
-
-
-@pytest.fixture
 def lone_agent(tmp_path: Path) -> Agent:
     """One that never comes as far as a database."""
     home = tmp_path / "home"

@@ -31,10 +31,10 @@ ONLY_THE_LEASE = {"research.leases": 1}
 
 
 @pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database, module="tests.support.driver")
+def agent(agent: Agent) -> Agent:
+    """Watched, and halted where a test wants it."""
+    agent.module = "tests.support.driver"
+    return agent
 
 
 def pages(url: str) -> int:

@@ -20,11 +20,6 @@ from tests.support.documents import TOPIC
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    return Agent(tmp_path, empty_database)
-
-
 @pytest.mark.parametrize("hours", [0, 20])
 def test_the_sql_page_shows_what_the_database_answers_at_any_time_of_day(hours: int, empty_database: str) -> None:
     page = sql_page.PAGE.read_text(encoding="utf-8")

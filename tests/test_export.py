@@ -10,21 +10,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.commands import Agent, one_line
 from tests.support.documents import TOPIC
 from tests.support.runs import query
 from tests.test_resume import run_until_paused
 
 TABLES = ("starts", "steps", "model_calls", "tool_calls", "citations", "claims")
-
-
-@pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database)
 
 
 def write_brief(agent: Agent, corpus: Path, *more: str, **variables: str) -> dict[str, Any]:

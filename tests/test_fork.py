@@ -52,10 +52,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory, server: str) -> Iterator[
 
 
 @pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database, module="tests.support.driver")
+def agent(agent: Agent) -> Agent:
+    """Watched, and halted where a test wants it."""
+    agent.module = "tests.support.driver"
+    return agent
 
 
 async def fork(url: str, thread_id: str, step: int, corpus: Path, **more: Any) -> dict[str, Any]:

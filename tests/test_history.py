@@ -19,10 +19,10 @@ from tests.test_resume import run_until_paused
 
 
 @pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database, module="tests.support.driver")
+def agent(agent: Agent) -> Agent:
+    """Watched, and halted where a test wants it."""
+    agent.module = "tests.support.driver"
+    return agent
 
 
 def test_each_superstep_is_a_line_the_oldest_first(agent: Agent, corpus: Path) -> None:

@@ -20,13 +20,6 @@ from tests.support.documents import TOPIC
 
 
 @pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database)
-
-
-@pytest.fixture
 def lone_agent(tmp_path: Path) -> Agent:
     """One that never comes as far as a database."""
     return Agent(tmp_path, "postgresql://u:hunter2@127.0.0.1:1/none")

@@ -22,13 +22,6 @@ from tests.support.fake_web import Answer, FakeWeb, running_web
 LA_RANCE = "has produced electricity from the tide since 1966"
 
 
-@pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database)
-
-
 def write_brief(agent: Agent, *arguments: str) -> dict[str, Any]:
     result = agent.run("--topic", TOPIC, "--json", *arguments, timeout=90)
     assert result.returncode == 0, result.stderr

@@ -1,17 +1,18 @@
-"""What every command begins with: the settings of this folder, and an event loop."""
+"""What the commands have in common: settings of this folder, event loop, database, and how they say things."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import sys
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from research_agent.settings import Settings
+    from research_agent.storage.database import Pool
 
 T = TypeVar("T")
 
@@ -31,6 +32,25 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     # psycopg cannot use Windows' default loop.
     factory = asyncio.SelectorEventLoop if sys.platform == "win32" else None
     return asyncio.Runner(loop_factory=factory).run(work)
+
+
+def on_database(work: Callable[[Pool], Awaitable[T]]) -> T:
+    """What `work` gives on the database of the runs, in an event loop of its own."""
+
+    async def opened() -> T:
+        from research_agent.storage.database import open_database
+
+        async with open_database(settings_here()) as pool:
+            return await work(pool)
+
+    return run_async(opened())
+
+
+def print_json(value: Any) -> None:
+    """`value` on stdout as indented JSON."""
+    from research_agent.export.table import to_json
+
+    sys.stdout.write(to_json(value) + "\n")
 
 
 def local_time(moment: datetime) -> str:

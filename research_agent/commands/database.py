@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from research_agent.argument_types import duration
 from research_agent.arguments import Parser
-from research_agent.commands.base import count, run_async, say, settings_here
+from research_agent.commands.base import count, on_database, print_json, run_async, say, settings_here
 
 if TYPE_CHECKING:
     from research_agent.settings import Settings
+    from research_agent.storage.database import Pool
 
 _FOUND_PROBLEMS = 3
 
@@ -57,10 +58,10 @@ def _url(arguments: argparse.Namespace) -> int:
 
     url, command = address(_with_schema())
     if arguments.json:
-        _print_json({"url": url, "psql": command})
+        print_json({"url": url, "psql": command})
     else:
         sys.stdout.write(f"{url}\n")
-        say(f"{command}")
+        say(command)
     return 0
 
 
@@ -77,9 +78,9 @@ def _with_schema() -> Settings:
 def _migrate(arguments: argparse.Namespace) -> int:
     from research_agent.storage.database import migrate
 
-    before, after = run_async(migrate(settings_here()))
+    before, after = run_async(migrate(settings_here(), anew=True))
     if arguments.json:
-        _print_json({"before": before, "after": after})
+        print_json({"before": before, "after": after})
     elif before == after:
         sys.stdout.write(f"the schema is at version {after} already\n")
     else:
@@ -90,9 +91,9 @@ def _migrate(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from research_agent.storage.checks import check_database
 
-    report = run_async(check_database(settings_here()))
+    report = on_database(check_database)
     if arguments.json:
-        _print_json(report)
+        print_json(report)
     else:
         from research_agent.export.table import render_rows
 
@@ -108,16 +109,11 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    from research_agent.storage.database import open_database
-    from research_agent.storage.retention import Pruned, prune
+    from research_agent.storage.retention import prune
 
-    async def work() -> Pruned:
-        async with open_database(settings_here()) as pool:
-            return await prune(pool, arguments.older_than, dry_run=arguments.dry_run)
-
-    pruned = run_async(work())
+    pruned = on_database(lambda pool: prune(pool, arguments.older_than, dry_run=arguments.dry_run))
     if arguments.json:
-        _print_json({**asdict(pruned), "dry_run": arguments.dry_run})
+        print_json({**asdict(pruned), "dry_run": arguments.dry_run})
         return 0
     would = "would remove" if arguments.dry_run else "removed"
     runs = f"the checkpoints of {count(pruned.runs, 'run')} ({_megabytes(pruned.bytes)})"
@@ -128,28 +124,21 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 
 def _vacuum(arguments: argparse.Namespace) -> int:
-    from research_agent.storage.database import fetch, open_database
+    from research_agent.storage.database import fetch
     from research_agent.storage.retention import vacuum
 
-    async def work() -> list[int]:
-        async with open_database(settings_here()) as pool:
-            (before,) = await fetch(pool, "describe_server")
-            await vacuum(pool, full=arguments.full)
-            (after,) = await fetch(pool, "describe_server")
+    async def work(pool: Pool) -> list[int]:
+        (before,) = await fetch(pool, "describe_server")
+        await vacuum(pool, full=arguments.full)
+        (after,) = await fetch(pool, "describe_server")
         return [int(each["bytes"]) for each in (before, after)]
 
-    before, after = run_async(work())
+    before, after = on_database(work)
     if arguments.json:
-        _print_json({"bytes_before": before, "bytes_after": after})
+        print_json({"bytes_before": before, "bytes_after": after})
     else:
         sys.stdout.write(f"{_megabytes(before)} before, {_megabytes(after)} now\n")
     return 0
-
-
-def _print_json(value: Any) -> None:
-    from research_agent.export.table import to_json
-
-    sys.stdout.write(to_json(value) + "\n")
 
 
 def _megabytes(size: int) -> str:

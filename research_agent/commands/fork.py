@@ -6,36 +6,33 @@ import argparse
 from collections.abc import Sequence
 
 from research_agent.argument_types import positive
-from research_agent.arguments import Parser, add_output, add_settings, with_options
-from research_agent.commands.base import run_async, settings_here
+from research_agent.arguments import Parser, add_output, add_settings, thread_parser, with_options
+from research_agent.commands.base import on_database
 from research_agent.commands.run import run
 
 
 def main(words: Sequence[str]) -> int:
     """Fork a run and go on with it, as ``--topic`` would."""
     arguments = _make_parser().parse_args(words)
-    return run(run_async(_origin(arguments)))
+    return run(_origin(arguments))
 
 
 def _make_parser() -> Parser:
-    parser = Parser(
-        prog="research-agent fork",
-        description="Go on from an earlier step of a run as a new edition of its topic. Options that are not given are "
+    parser = thread_parser(
+        "fork",
+        "Go on from an earlier step of a run as a new edition of its topic. Options that are not given are "
         "those of that run. research-agent history THREAD shows its steps.",
     )
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run to begin from")
     parser.add_argument("--step", metavar="N", type=positive, required=True, help="the last step that is shared")
     add_settings(parser)
     add_output(parser)
     return parser
 
 
-async def _origin(arguments: argparse.Namespace) -> argparse.Namespace:
+def _origin(arguments: argparse.Namespace) -> argparse.Namespace:
     """The arguments of the run that is wanted, with its origin."""
     from research_agent.fork import find_origin
-    from research_agent.storage.database import open_database
 
-    async with open_database(settings_here()) as pool:
-        origin = await find_origin(pool, arguments.thread, arguments.step)
+    origin = on_database(lambda pool: find_origin(pool, arguments.thread, arguments.step))
     del arguments.thread  # it names the origin, not the run that is made
     return with_options(origin.run.topic, origin.options, argparse.Namespace(**vars(arguments), origin=origin))

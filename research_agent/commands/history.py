@@ -8,11 +8,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from research_agent.arguments import Parser
-from research_agent.commands.base import local_time, run_async, settings_here
+from research_agent.arguments import thread_parser
+from research_agent.commands.base import local_time, on_database, print_json
 
 if TYPE_CHECKING:
     from research_agent.past import Moment
+    from research_agent.storage.database import Pool
 
 _HEADER = ("superstep", "step", "node", "next", "sources", "when", "checkpoint")
 # Where no node ran: the input, and what a fork begins with or a raised limit let go on.
@@ -21,32 +22,29 @@ _WRITTEN = {"input": "(input)", "update": "(set)"}
 
 def main(words: Sequence[str]) -> int:
     """Print the checkpoints of a run."""
-    parser = Parser(
-        prog="research-agent history",
-        description="The checkpoints of a run, the oldest first: which node ran, what came next, how many sources "
+    parser = thread_parser(
+        "history",
+        "The checkpoints of a run, the oldest first: which node ran, what came next, how many sources "
         "there were. A run can be forked after each step that sanitize ended.",
     )
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     parser.add_argument("--json", action="store_true", help="as JSON")
     arguments = parser.parse_args(words)
-    moments = run_async(_read(arguments.thread))
-    from research_agent.export.table import render_rows, to_json
-
+    moments = on_database(lambda pool: _read(pool, arguments.thread))
     if arguments.json:
-        sys.stdout.write(to_json([asdict(moment) for moment in moments]) + "\n")
+        print_json([asdict(moment) for moment in moments])
     else:
+        from research_agent.export.table import render_rows
+
         sys.stdout.write(render_rows(_HEADER, [_row(moment) for moment in moments], "table"))
     return 0
 
 
-async def _read(thread_id: str) -> list[Moment]:
+async def _read(pool: Pool, thread_id: str) -> list[Moment]:
     from research_agent.past import Past
-    from research_agent.storage.database import open_database
     from research_agent.storage.runs import find_thread
 
-    async with open_database(settings_here()) as pool:
-        run, _, _ = await find_thread(pool, thread_id)
-        return await Past(pool, run).moments()
+    run, _, _ = await find_thread(pool, thread_id)
+    return await Past(pool, run).moments()
 
 
 def _row(moment: Moment) -> list[Any]:

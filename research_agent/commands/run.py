@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from research_agent.argument_types import text
 from research_agent.arguments import (
-    Parser,
     add_output,
     add_settings,
     given_settings,
     resume_command,
+    thread_parser,
     with_options,
 )
-from research_agent.commands.base import run_async, say, settings_here
+from research_agent.commands.base import on_database, run_async, say, settings_here
 from research_agent.errors import Interrupted, UsageError, WaitingForPerson
 
 if TYPE_CHECKING:
@@ -58,39 +58,33 @@ def run(arguments: argparse.Namespace) -> int:
 
 def resume(words: Sequence[str]) -> int:
     """``research-agent resume``: go on with a run by its thread id, or print its brief."""
-    parser = Parser(
-        prog="research-agent resume",
-        description="Go on with an interrupted run; print the brief of a finished one, or go on with it if its limit "
+    parser = thread_parser(
+        "resume",
+        "Go on with an interrupted run; print the brief of a finished one, or go on with it if its limit "
         "is higher now. Options that are not given are those of its last start.",
     )
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
     add_settings(parser)
     add_output(parser)
-    return run(run_async(_stored(parser.parse_args(words))))
+    return run(_stored(parser.parse_args(words)))
 
 
 def answer(words: Sequence[str]) -> int:
     """``research-agent answer``: answer a run that waits for a person, and go on with it."""
-    parser = Parser(
-        prog="research-agent answer", description="Answer a run that waits for a person, and go on with it."
-    )
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser = thread_parser("answer", "Answer a run that waits for a person, and go on with it.")
     parser.add_argument("answer", metavar="TEXT", type=text, help="the reply; yes approves a call")
     add_output(parser)
-    return run(run_async(_stored(parser.parse_args(words), waiting=True)))
+    return run(_stored(parser.parse_args(words), waiting=True))
 
 
-async def _stored(arguments: argparse.Namespace, *, waiting: bool = False) -> argparse.Namespace:
+def _stored(arguments: argparse.Namespace, *, waiting: bool = False) -> argparse.Namespace:
     """The arguments of a run's last start, with those that were given over them.
 
     Raises:
         UsageError: there is no such run, or it is not `waiting` as it should.
     """
-    from research_agent.storage.database import open_database
     from research_agent.storage.runs import find_thread
 
-    async with open_database(settings_here()) as pool:
-        stored, options, questions = await find_thread(pool, arguments.thread)
+    stored, options, questions = on_database(lambda pool: find_thread(pool, arguments.thread))
     if waiting and not questions:
         raise UsageError(f"{arguments.thread} does not wait for an answer")
     return with_options(stored.topic, options, arguments)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from research_agent.argument_types import moment, positive, text
-from research_agent.arguments import Parser
-from research_agent.commands.base import count, local_time, run_async, say, settings_here
+from research_agent.arguments import Parser, thread_parser
+from research_agent.commands.base import count, local_time, on_database, print_json, say
 from research_agent.output import FORMS, render
+
+if TYPE_CHECKING:
+    from research_agent.storage.database import Pool
 
 _COLUMNS = ("thread", "status", "began", "seconds", "steps", "sources", "sentences", "usd", "topic")
 _NARROW = ("thread", "status", "began", "topic")
@@ -28,30 +30,23 @@ def list_runs(words: Sequence[str]) -> int:
     parser.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)")
     parser.add_argument("--json", action="store_true", help="everything that is known of each, as JSON")
     arguments = parser.parse_args(words)
-    rows = run_async(_find(arguments))
-    from research_agent.export.table import render_rows, to_json
+    from research_agent.storage import reports
 
+    chosen = {name: getattr(arguments, name) for name in ("status", "since", "text", "limit")}
+    rows = on_database(lambda pool: reports.list_runs(pool, **chosen))
     if arguments.json:
-        sys.stdout.write(to_json(rows) + "\n")
+        print_json(rows)
         return 0
     if not rows:
         say("no run matches")
         return 0
+    from research_agent.export.table import render_rows
+
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     columns = _NARROW if width and width < _WIDE_ENOUGH else _COLUMNS
     cells = [[_cells(row)[name] for name in columns] for row in rows]
     sys.stdout.write(render_rows(columns, cells, "table", width=width, whole=["thread", "status"]))
     return 0
-
-
-async def _find(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    from research_agent.storage import reports
-    from research_agent.storage.database import open_database
-
-    async with open_database(settings_here()) as pool:
-        return await reports.list_runs(
-            pool, status=arguments.status, since=arguments.since, text=arguments.text, limit=arguments.limit
-        )
 
 
 def _cells(run: dict[str, Any]) -> dict[str, Any]:
@@ -70,17 +65,14 @@ def _cells(run: dict[str, Any]) -> dict[str, Any]:
 
 def show(words: Sequence[str]) -> int:
     """One run: the facts, and its brief."""
-    parser = Parser(prog="research-agent show", description="Show what a run came to: facts and brief.")
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser = thread_parser("show", "Show what a run came to: facts and brief.")
     parser.add_argument("--format", choices=FORMS, help="the brief alone, in this form")
     parser.add_argument("--json", action="store_true", help="facts and brief as JSON")
     arguments = parser.parse_args(words)
-    found = run_async(_look_up(arguments.thread))
+    found = on_database(lambda pool: _look_up(pool, arguments.thread))
     summary, brief = found["summary"], found["brief"]
     if arguments.json:
-        from research_agent.export.table import to_json
-
-        sys.stdout.write(to_json(found) + "\n")
+        print_json(found)
         return 0
     if not arguments.format:
         sys.stdout.write("\n".join(_facts(summary, found["waiting_for"])) + "\n")
@@ -96,27 +88,25 @@ def show(words: Sequence[str]) -> int:
     return 0
 
 
-async def _look_up(thread_id: str) -> dict[str, Any]:
-    from research_agent.storage.database import open_database
+async def _look_up(pool: Pool, thread_id: str) -> dict[str, Any]:
     from research_agent.storage.reports import list_starts, summarise_run
     from research_agent.storage.runs import find_thread
 
-    async with open_database(settings_here()) as pool:
-        summary = await summarise_run(pool, thread_id)
-        starts = await list_starts(pool, thread_id)
-        run, _, questions = await find_thread(pool, thread_id)
+    summary = await summarise_run(pool, thread_id)
+    starts = await list_starts(pool, thread_id)
+    run, _, questions = await find_thread(pool, thread_id)
     return {"summary": summary, "starts": starts, "waiting_for": questions, "brief": run.brief}
 
 
 def _facts(run: dict[str, Any], questions: Sequence[str]) -> list[str]:
-    from research_agent.text import clean
+    from research_agent.text import one_line
 
     model = [run["provider_name"], run["request_model"]]
     ended = f" to {local_time(run['ended_at'])}" if run["ended_at"] else ""
     starts = f" in {run['starts']} starts" if run["starts"] > 1 else ""
     state = f"{run['status']}, {run['outcome']} ({run['stop_reason']})" if run["outcome"] else run["status"]
     facts = [
-        ("topic", clean(run["topic"])),
+        ("topic", run["topic"]),
         ("state", state),
         ("time", f"{local_time(run['started_at'])}{ended}, running {run['seconds']} s{starts}"),
         ("model", " ".join(dict.fromkeys(model))),
@@ -127,12 +117,12 @@ def _facts(run: dict[str, Any], questions: Sequence[str]) -> list[str]:
         facts.append(("fork", f"of {run['forked_from']} after step {run['forked_at_step']}"))
     if run["pruned_at"]:
         facts.append(("pruned", f"{local_time(run['pruned_at'])}: it can be read, but not continued"))
-    facts += [("asks", clean(question)) for question in questions]
+    facts += [("asks", question) for question in questions]
     if questions:
         facts.append(("go on", f'research-agent answer {run["thread_id"]} "…"'))
     elif run["status"] == "interrupted":
         facts.append(("go on", f"research-agent resume {run['thread_id']}"))
-    return [f"{run['thread_id']}", *(f"  {name:<7} {' '.join(value.split())}" for name, value in facts)]
+    return [f"{run['thread_id']}", *(f"  {name:<7} {one_line(value)}" for name, value in facts)]
 
 
 def _cost(run: dict[str, Any]) -> str:

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from research_agent.arguments import Parser
-from research_agent.commands.base import run_async, settings_here
+from research_agent.commands.base import on_database
 from research_agent.errors import UsageError
 
 if TYPE_CHECKING:
     from research_agent.export.table import Form
-    from research_agent.storage.reader import Rows
 
 _MAX_ROWS = 1_000_000
 _MAX_SECONDS = 600
@@ -33,9 +32,12 @@ def main(words: Sequence[str]) -> int:
     """
     arguments = _make_parser().parse_args(words)
     from research_agent.export.table import render_rows
+    from research_agent.storage.reader import read
 
     statement = _statement(arguments.statement)
-    result = run_async(_read(statement, arguments.limit, arguments.timeout))
+    result = on_database(
+        lambda pool: read(str(pool.conninfo), statement, limit=arguments.limit, seconds=arguments.timeout)
+    )
     form: Form = "json" if arguments.json else arguments.format
     on_terminal = sys.stdout.isatty()
     text = render_rows(result.columns, result.rows, form, width=_width(len(result.columns)) if on_terminal else None)
@@ -63,14 +65,6 @@ def _make_parser() -> Parser:
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="stop it then (default: 30, at most 600)"
     )
     return parser
-
-
-async def _read(statement: str, limit: int, seconds: float) -> Rows:
-    from research_agent.storage.database import open_database
-    from research_agent.storage.reader import read
-
-    async with open_database(settings_here()) as pool:
-        return await read(str(pool.conninfo), statement, limit=limit, seconds=seconds)
 
 
 def _statement(argument: str) -> str:

@@ -8,8 +8,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from research_agent.arguments import Parser
-from research_agent.commands.base import run_async, say, settings_here
+from research_agent.arguments import thread_parser
+from research_agent.commands.base import on_database, print_json, say
 
 if TYPE_CHECKING:
     from research_agent.storage.database import Pool
@@ -21,39 +21,40 @@ _POLL_SECONDS = 0.5
 
 def main(words: Sequence[str]) -> int:
     """Print the trace of a run."""
-    parser = Parser(prog="research-agent trace", description="Show what a run did, step by step.")
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser = thread_parser("trace", "Show what a run did, step by step.")
     parser.add_argument("--follow", action="store_true", help="go on until the run stops")
     parser.add_argument("--full", action="store_true", help="observations and drafts whole")
     parser.add_argument("--json", action="store_true", help="rows as JSON, one a line with --follow")
     arguments = parser.parse_args(words)
     try:
-        run_async(_trace(arguments.thread, follow=arguments.follow, full=arguments.full, as_json=arguments.json))
+        on_database(
+            lambda pool: _trace(
+                pool, arguments.thread, follow=arguments.follow, full=arguments.full, as_json=arguments.json
+            )
+        )
     except KeyboardInterrupt:
         if not arguments.follow:
             raise
     return 0
 
 
-async def _trace(thread_id: str, *, follow: bool, full: bool, as_json: bool) -> None:
+async def _trace(pool: Pool, thread_id: str, *, follow: bool, full: bool, as_json: bool) -> None:
     from research_agent.export.table import to_json
-    from research_agent.storage.database import open_database
     from research_agent.storage.reports import list_trace, summarise_run
+    from research_agent.text import one_line
 
-    async with open_database(settings_here()) as pool:
-        run = await summarise_run(pool, thread_id)
-        if as_json and not follow:
-            sys.stdout.write(to_json(await list_trace(pool, thread_id)) + "\n")
-            return
-        if not as_json:
-            sys.stdout.write(f"{_one_line(run['topic'])}\n")
-            if run["forked_from"]:
-                sys.stdout.write(f"goes on from {run['forked_from']} after step {run['forked_at_step']}\n")
-        rows = _follow(pool, thread_id) if follow else _stored(pool, thread_id)
-        async for row in rows:
-            sys.stdout.write((to_json(row, indented=False) if as_json else "\n".join(_lines(row, full=full))) + "\n")
-            sys.stdout.flush()
-        run = await summarise_run(pool, thread_id)
+    run = await summarise_run(pool, thread_id)
+    if as_json and not follow:
+        print_json(await list_trace(pool, thread_id))
+        return
+    if not as_json:
+        sys.stdout.write(f"{one_line(run['topic'])}\n")
+        if run["forked_from"]:
+            sys.stdout.write(f"goes on from {run['forked_from']} after step {run['forked_at_step']}\n")
+    async for row in _rows(pool, thread_id, follow):
+        sys.stdout.write((to_json(row, indented=False) if as_json else "\n".join(_lines(row, full=full))) + "\n")
+        sys.stdout.flush()
+    run = await summarise_run(pool, thread_id)
     state = f"{run['outcome']} ({run['stop_reason']})" if run["outcome"] else run["status"]
     if not as_json:
         sys.stdout.write(f"\n{state}\n")
@@ -61,21 +62,14 @@ async def _trace(thread_id: str, *, follow: bool, full: bool, as_json: bool) -> 
         say(f"it goes on: research-agent trace {thread_id} --follow")
 
 
-async def _stored(pool: Pool, thread_id: str) -> AsyncIterator[dict[str, Any]]:
-    from research_agent.storage.reports import list_trace
-
-    for row in await list_trace(pool, thread_id):
-        yield row
-
-
-async def _follow(pool: Pool, thread_id: str) -> AsyncIterator[dict[str, Any]]:
-    """Rows in order, each once it has ended; the end comes when nobody runs the thread any more."""
+async def _rows(pool: Pool, thread_id: str, follow: bool) -> AsyncIterator[dict[str, Any]]:
+    """What there is; to `follow`, each row once it has ended, until nobody runs the thread any more."""
     from research_agent.storage.reports import list_trace, summarise_run
 
     line = 1
     while True:
         # First the state, then the rows: what was written before the end is never missed.
-        running = (await summarise_run(pool, thread_id))["status"] == "running"
+        running = follow and (await summarise_run(pool, thread_id))["status"] == "running"
         for row in await list_trace(pool, thread_id, line=line):
             if running and row["status"] == "open":
                 break
@@ -88,12 +82,14 @@ async def _follow(pool: Pool, thread_id: str) -> AsyncIterator[dict[str, Any]]:
 
 def _lines(row: dict[str, Any], *, full: bool) -> Iterator[str]:
     """One row as a person reads a conversation: thought, call, observation."""
+    from research_agent.text import one_line
+
     if row["model_latency_ms"] is not None:
         yield f"\n{_heading(row)}"
     if row["thought"]:
         yield from _block("  ", row["thought"], full)
     if row["tool_name"]:
-        yield f"  → {_one_line(row['tool_name'])} {_one_line(_arguments(row['tool_call_arguments']))}"
+        yield f"  → {one_line(row['tool_name'])} {one_line(_arguments(row['tool_call_arguments']))}"
     if row["status"] == "open":
         yield "  ← no end is recorded"
     elif row["observation"]:
@@ -147,9 +143,3 @@ def _block(mark: str, said: str, full: bool) -> Iterator[str]:
             lead = " " * len(mark)
     if not full and (more := len(lines) - _SHOWN_LINES) > 0:
         yield f"{lead}… {more} more line{'' if more == 1 else 's'}"
-
-
-def _one_line(said: str) -> str:
-    from research_agent.text import clean
-
-    return " ".join(clean(said).split())

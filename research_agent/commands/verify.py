@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from research_agent.arguments import Parser
-from research_agent.commands.base import run_async, settings_here
+from research_agent.arguments import thread_parser
+from research_agent.commands.base import print_json, run_async, settings_here
 
 
 def main(words: Sequence[str]) -> int:
     """How each sentence and each source of the brief stands."""
-    parser = Parser(prog="research-agent verify", description="Check a stored brief again. Exit code 3 if it fails.")
-    parser.add_argument("thread", metavar="THREAD", help="thread id of the run")
+    parser = thread_parser("verify", "Check a stored brief again. Exit code 3 if it fails.")
     parser.add_argument("--live", action="store_true", help="also read the sources again")
     parser.add_argument("--corpus", metavar="DIR", help="the folder of documents, where it has moved")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
@@ -26,9 +25,7 @@ def main(words: Sequence[str]) -> int:
     good = sum(finding.state == "ok" for finding in findings)
     code = 0 if good == len(findings) else 3
     if arguments.json:
-        from research_agent.export.table import to_json
-
-        sys.stdout.write(to_json([asdict(finding) for finding in findings]) + "\n")
+        print_json([asdict(finding) for finding in findings])
         return code
     for finding in findings:
         sys.stdout.write(f"{finding.state:<11}  {finding.what}{f': {finding.detail}' if finding.detail else ''}\n")

@@ -15,7 +15,7 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal
 
-from research_agent.text import clean
+from research_agent.text import one_line
 
 Form = Literal["table", "csv", "json"]
 
@@ -84,7 +84,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | N
     from rich.cells import cell_len
 
     right = [_all_numbers([row[i] for row in rows]) for i in range(len(columns))]
-    table = [[_one_line(name) for name in columns], *([_one_line(_plain(value)) for value in row] for row in rows)]
+    table = [[_shown(name) for name in columns], *([_shown(_plain(value)) for value in row] for row in rows)]
     natural = [max(map(cell_len, cells)) for cells in zip(*table, strict=True)]
     widths = _fit(natural, right, [name in whole for name in columns], width)
     lines = ["  ".join(_align(*cell) for cell in zip(line, widths, right, strict=True)).rstrip() for line in table]
@@ -130,9 +130,9 @@ def _all_numbers(values: Sequence[Any]) -> bool:
     )
 
 
-def _one_line(text: str) -> str:
+def _shown(text: str) -> str:
     cut = text[:_CELL_CHARACTERS]
-    return " ".join(clean(cut).split()) + ("…" if len(cut) < len(text) else "")
+    return one_line(cut) + ("…" if len(cut) < len(text) else "")
 
 
 def _plain(value: Any) -> str:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from research_agent.settings import Settings
-from research_agent.storage.database import fetch, open_database
+from research_agent.storage.database import Pool, fetch
 
 
-async def check_database(settings: Settings) -> dict[str, Any]:
+async def check_database(pool: Pool) -> dict[str, Any]:
     """``{"server": {…}, "tables": [{name, rows, dead, bytes}], "problems": [{what, found}], "good": bool}``.
 
     Raises:
-        StorageError: the database cannot be reached or used.
+        StorageError: the database failed.
     """
-    async with open_database(settings) as pool:
-        (server,) = await fetch(pool, "describe_server")
-        tables = await fetch(pool, "table_sizes")
-        problems = await fetch(pool, "check_database")
+    (server,) = await fetch(pool, "describe_server")
+    tables = await fetch(pool, "table_sizes")
+    problems = await fetch(pool, "check_database")
     return {
         "server": server,
         "tables": tables,

@@ -25,18 +25,27 @@ async def connect(dsn: str) -> psycopg.AsyncConnection[DictRow]:
     Raises:
         StorageError: `dsn` is malformed, or nobody answers.
     """
-    try:
-        conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
-        raise StorageError(
-            "DATABASE_URL is malformed: it must look like postgresql://user:password@host:5432/name"
-        ) from None
+    parse_dsn(dsn)
     # libpq's connect_timeout ends at the handshake; a server that hangs later needs a deadline as well.
     try:
         async with asyncio.timeout(CONNECT_SECONDS + 2):
             return await psycopg.AsyncConnection.connect(dsn, **connection_options())
     except TimeoutError:
         raise StorageError(_unreachable("timeout")) from None
+
+
+def parse_dsn(dsn: str) -> dict[str, Any]:
+    """The connection parameters of `dsn`.
+
+    Raises:
+        StorageError: it is malformed; the message repeats nothing of it.
+    """
+    try:
+        return dict(conninfo_to_dict(dsn))
+    except psycopg.ProgrammingError:
+        raise StorageError(
+            "DATABASE_URL is malformed: it must look like postgresql://user:password@host:5432/name"
+        ) from None
 
 
 def connection_options() -> dict[str, Any]:

@@ -64,15 +64,15 @@ async def _open_server(settings: Settings, waiting: Callable[[str], None]) -> As
         server.release()
 
 
-async def migrate(settings: Settings) -> tuple[int, int]:
-    """Bring the schema up to date, as each run does; its version before and after.
+async def migrate(settings: Settings, *, anew: bool = False) -> tuple[int, int]:
+    """Bring the schema up to date, as each run does; its version before and after. For `anew` see `ensure_schema`.
 
     Raises:
         StorageError: as `open_database`.
     """
     async with _open_server(settings, lambda what: None) as (dsn, _):
         with translated():
-            return await ensure_schema(dsn, anew=True)
+            return await ensure_schema(dsn, anew=anew)
 
 
 @asynccontextmanager

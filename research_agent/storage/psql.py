@@ -7,14 +7,11 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import quote, urlencode
-
-from psycopg import ProgrammingError
-from psycopg.conninfo import conninfo_to_dict
 
 from research_agent.errors import StorageError
 from research_agent.settings import Settings
+from research_agent.storage.connection import parse_dsn
 
 # libpq's names in the environment: on the command line a password could be seen by everybody.
 _VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE"}
@@ -66,24 +63,15 @@ def address(settings: Settings) -> tuple[str, str]:
 
 
 def _without_password(dsn: str) -> str:
-    parts = {name: str(value) for name, value in _parse(dsn).items() if "password" not in name and value is not None}
+    parts = {name: str(value) for name, value in parse_dsn(dsn).items() if "password" not in name and value is not None}
     user = quote(parts.pop("user", ""), safe="")
     database = quote(parts.pop("dbname", ""), safe="")
     query = urlencode(parts, quote_via=quote, safe="/,")
     return f"postgresql://{f'{user}@' if user else ''}/{database}{f'?{query}' if query else ''}"
 
 
-def _parse(dsn: str) -> dict[str, Any]:
-    try:
-        return dict(conninfo_to_dict(dsn))
-    except ProgrammingError:
-        raise StorageError(
-            "DATABASE_URL is malformed: it must look like postgresql://user:password@host:5432/name"
-        ) from None
-
-
 def _call(program: str, dsn: str, arguments: Sequence[str]) -> int:
-    parts = _parse(dsn)
+    parts = parse_dsn(dsn)
     names = _VARIABLES | _MORE
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     given = {names[key]: str(value) for key, value in parts.items() if key in names}

@@ -221,9 +221,9 @@ select start, started_at, holder, provider_name, request_model, limits from rese
 where thread_id = %(thread_id)s order by start
 
 -- name: list_trace
--- The conversation of a run from a line on; observations up to so many characters, null is all of them.
+-- The conversation of a run from a line on.
 select step, line, purpose, attempt, start, thought, tool_name, tool_call_arguments, status,
-       left(observation, %(characters)s) as observation, length(observation) as observation_length, new_sources,
+       observation, length(observation) as observation_length, new_sources,
        model_latency_ms, tool_latency_ms, input_tokens, output_tokens, cost_usd, started_at
 from research.trace where thread_id = %(thread_id)s and line >= %(line)s order by line
 

@@ -27,7 +27,7 @@ from psycopg.rows import DictRow
 from research_agent.errors import StorageError, UsageError
 from research_agent.storage.connection import connect, translated
 from research_agent.storage.database import queries
-from research_agent.text import clean
+from research_agent.text import one_line
 
 _TRIES = 5
 _LOCK_SECONDS = 5.0  # nothing here holds a lock for long but a migration
@@ -169,7 +169,7 @@ def _refused(error: psycopg.Error, statement: str) -> UsageError:
     about = error.diag
     place = f" at character {about.internal_position}" if about.internal_query == statement else ""
     hint = f"; {about.message_hint}" if about.message_hint else ""
-    said = " ".join(clean(f"{about.message_primary}{place}{hint}").split())[:_MESSAGE_CHARACTERS]
+    said = one_line(f"{about.message_primary}{place}{hint}")[:_MESSAGE_CHARACTERS]
     if isinstance(error, psycopg.errors.InvalidCursorDefinition):
         return UsageError(
             f"only one statement that reads is run: SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN (PostgreSQL: {said})"

@@ -9,7 +9,6 @@ from research_agent.storage.database import Pool, fetch
 from research_agent.storage.lease import holder_is_dead
 from research_agent.storage.runs import no_such_run
 
-_WHOLE = 2**31 - 1
 _KILLED_AT_ONCE = 50  # runs whose lease is still good, though their holder is gone
 
 
@@ -57,9 +56,6 @@ async def list_starts(pool: Pool, thread_id: str) -> list[dict[str, Any]]:
     return await fetch(pool, "list_starts", thread_id=thread_id)
 
 
-async def list_trace(
-    pool: Pool, thread_id: str, *, line: int = 1, characters: int | None = None
-) -> list[dict[str, Any]]:
-    """Rows of ``research.trace`` from `line` on; `characters` bounds each observation."""
-    shown = _WHOLE if characters is None else characters
-    return await fetch(pool, "list_trace", thread_id=thread_id, line=line, characters=shown)
+async def list_trace(pool: Pool, thread_id: str, *, line: int = 1) -> list[dict[str, Any]]:
+    """Rows of ``research.trace`` from `line` on."""
+    return await fetch(pool, "list_trace", thread_id=thread_id, line=line)

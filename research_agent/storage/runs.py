@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from research_agent.errors import StorageError, UsageError
 from research_agent.limits import Limits
 from research_agent.storage.database import Pool, fetch
-from research_agent.text import clean
+from research_agent.text import clean, one_line
 from research_agent.tracing import semantic_names
 
 MAX_TOPIC_CHARS = 2000
@@ -135,8 +135,7 @@ def _run_of(row: dict[str, Any]) -> Run:
 
 def no_such_run(thread_id: str) -> UsageError:
     """The error of every command that is given the id of no run."""
-    shown = " ".join(clean(thread_id).split())[:80]
-    return UsageError(f"there is no run {shown}: research-agent runs lists them")
+    return UsageError(f"there is no run {one_line(thread_id)[:80]}: research-agent runs lists them")
 
 
 async def set_waiting(pool: Pool, run: Run, questions: list[str] | None, *, token: int) -> None:

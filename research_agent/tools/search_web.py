@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, tool
 
 from research_agent import prompts
 from research_agent.search.base import SearchProvider
-from research_agent.text import clean
+from research_agent.text import one_line
 from research_agent.tools.runtime import InjectedRuntime
 
 MAX_HITS = 8
@@ -28,7 +28,7 @@ def make_search_web(provider: SearchProvider, since: str = "", until: str = "") 
         Args:
             query: a few precise words, in the language of the pages you want; not a whole question.
         """
-        query = " ".join(clean(query).split())
+        query = one_line(query)
         runtime.stream_writer({"waiting": f"search: {query[:80]}"})
         hits = await provider.search(query, MAX_HITS, since=since, until=until)
         return prompts.render_hits(query, hits), {"hits": [asdict(hit) for hit in hits]}

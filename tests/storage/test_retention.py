@@ -31,13 +31,6 @@ CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 JOURNAL = ("runs", "starts", "steps", "model_calls", "tool_calls", "citations", "claims", "pages")
 
 
-@pytest.fixture
-def agent(tmp_path: Path, empty_database: str) -> Agent:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Agent(home, empty_database)
-
-
 def counts(url: str, tables: tuple[str, ...]) -> list[int]:
     return [int(query(url, f"select count(*) from {table}")[0][0]) for table in tables]
 
