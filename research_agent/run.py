@@ -22,6 +22,7 @@ from research_agent.storage.runs import (
     Run,
     Start,
     clean_topic,
+    find_or_new_run,
     find_run,
     find_thread,
     finish_run,
@@ -157,7 +158,8 @@ class _Job:
                 yield held
             return
         # Looked up again: opening took a while, and another process may have started the topic since.
-        run = run or await self._find(pool) or await new_run(pool, self.topic)
+        if run is None:
+            run = await (new_run if self.fresh else find_or_new_run)(pool, self.topic)
         async with hold_lease(pool, run.thread_id) as token:
             yield run, token
 

@@ -67,7 +67,20 @@ async def find_run(pool: Pool, topic: str) -> Run | None:
 
 async def new_run(pool: Pool, topic: str) -> Run:
     """A run for the first or the next edition of `topic`; nothing is written yet."""
+    return _next_edition(await _candidates(pool, topic), topic)
+
+
+async def find_or_new_run(pool: Pool, topic: str) -> Run:
+    """The newest edition of `topic`, or a new one where there is none or it failed.
+
+    By one look: of two, the second could find what another process began meanwhile, and make a second edition of it.
+    """
     runs = await _candidates(pool, topic)
+    begun = (run for run in runs if run.topic == topic and run.outcome != "failed")
+    return next(begun, None) or _next_edition(runs, topic)
+
+
+def _next_edition(runs: list[Run], topic: str) -> Run:
     taken = {run.base_thread_id for run in runs}
     for run in runs:
         if run.topic == topic:

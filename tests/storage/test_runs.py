@@ -12,7 +12,7 @@ from research_agent.limits import Limits
 from research_agent.storage import runs
 from research_agent.storage.database import fetch, open_pool
 from research_agent.storage.lease import hold_lease
-from research_agent.storage.runs import clean_topic, find_run, new_run, start_run, topic_to_thread_id
+from research_agent.storage.runs import clean_topic, find_or_new_run, find_run, new_run, start_run, topic_to_thread_id
 
 
 def test_thread_id_is_made_from_the_topic() -> None:
@@ -94,3 +94,15 @@ async def test_starts_are_counted_and_the_first_start_keeps_its_time(empty_datab
         assert await fetch(pool, "usage", thread_id=run.thread_id) == [
             {"model_calls": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0, "tool_calls": 0}
         ]
+
+
+async def test_what_another_process_began_meanwhile_is_found_and_gets_no_second_edition(empty_database: str) -> None:
+    async with open_pool(empty_database, embedded=True) as pool:
+        run = await find_or_new_run(pool, "topic")
+        assert (run.thread_id, run.edition) == (topic_to_thread_id("topic"), 1)
+        async with hold_lease(pool, run.thread_id) as token:
+            await start_run(pool, run, model="m", limits=Limits(), token=token)
+        assert (await find_or_new_run(pool, "topic")).thread_id == run.thread_id
+        async with pool.connection() as connection:
+            await connection.execute(b"update research.runs set outcome = 'failed'")
+        assert (await find_or_new_run(pool, "topic")).edition == 2
