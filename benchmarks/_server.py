@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from research_agent.storage.embedded import EmbeddedServer
+from research_agent.storage.server.embedded import EmbeddedServer
 
 
 @contextmanager

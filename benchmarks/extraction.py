@@ -28,10 +28,10 @@ from _data import SHARED, table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from research_agent.errors import SourceError
-from research_agent.web.charset import decode
 from research_agent.web.client import GuardedClient
+from research_agent.web.extract.charset import decode
+from research_agent.web.fetch import WebReader
 from research_agent.web.pool import ExtractionPool
-from research_agent.web.reader import WebReader
 from tests.support.fake_web import Answer, FakeWeb
 
 FOLDER = SHARED / "article_extraction"

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from research_agent.evidence import selection, verdicts
+from research_agent.evidence import selection
+from research_agent.evidence.check import verdicts
+from research_agent.evidence.check.instructions import speaks_to_model
 from research_agent.evidence.claims import DraftClaim
-from research_agent.evidence.instructions import speaks_to_model
 from research_agent.evidence.passages import choose_passages
 from research_agent.evidence.sentences import split_sentences
 from research_agent.models.extractive import write_brief

@@ -20,15 +20,15 @@ from _server import private_server
 from psycopg.conninfo import make_conninfo
 from storage import run_ours
 
-from research_agent.export.record import write_record
-from research_agent.fork import find_origin, new_fork
-from research_agent.past import Past, still_graph
+from research_agent.runs.fork import find_origin, new_fork
+from research_agent.runs.history import Past, still_graph
 from research_agent.settings import load_settings
-from research_agent.storage import cluster
 from research_agent.storage.checkpoints import make_saver
 from research_agent.storage.database import Pool, open_pool
+from research_agent.storage.record import write_record
 from research_agent.storage.retention import delete_thread, prune
 from research_agent.storage.runs import find_thread
+from research_agent.storage.server import cluster
 
 TABLES = ("research.leases", "research.runs", "checkpoints", "checkpoint_blobs", "checkpoint_writes")
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from _data import load_jsonl, table
 
-from research_agent.context import ResearchContext
-from research_agent.graph import build_graph
+from research_agent.graph.context import ResearchContext
+from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from research_agent.models.extractive import ExtractiveChatModel
-from research_agent.search.corpus import Corpus
+from research_agent.search.corpus.provider import Corpus
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
 

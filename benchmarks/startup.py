@@ -17,7 +17,7 @@ from pathlib import Path
 
 from _data import table
 
-from research_agent.storage.embedded import EmbeddedServer
+from research_agent.storage.server.embedded import EmbeddedServer
 
 CORPUS = Path(__file__).resolve().parents[1] / "examples" / "corpus"
 

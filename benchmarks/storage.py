@@ -30,12 +30,12 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
-from research_agent.context import ResearchContext
 from research_agent.evidence.passages import choose_passages
-from research_agent.graph import build_graph
+from research_agent.graph.context import ResearchContext
+from research_agent.graph.graph import build_graph
+from research_agent.graph.state import append_messages
 from research_agent.limits import Limits
 from research_agent.search.base import SearchHit
-from research_agent.state import append_messages
 from research_agent.storage.checkpoints import make_saver
 from research_agent.storage.database import Pool, open_pool
 from research_agent.storage.journal import PostgresJournal

@@ -33,10 +33,10 @@ from _data import load_jsonl, table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from research_agent.evidence import support
+from research_agent.evidence.check import support
 from research_agent.evidence.claims import has_url, parse_claims
 from research_agent.evidence.passages import split_passages
-from tests.evidence.corruption import Case, false_claims, source, true_claims
+from tests.unit.evidence.corruption import Case, false_claims, source, true_claims
 
 FOLDS = 5
 GRID = [n / 50 for n in range(1, 51)]

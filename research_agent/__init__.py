@@ -10,18 +10,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from research_agent.evidence.brief import Brief
-    from research_agent.graph import build_graph
+    from research_agent.brief.brief import Brief
+    from research_agent.graph.graph import build_graph
     from research_agent.limits import Limits
-    from research_agent.run import research
+    from research_agent.runs.app import research
 
 __all__ = ["Brief", "Limits", "build_graph", "research"]
 
 _HOMES = {
-    "Brief": "research_agent.evidence.brief",
+    "Brief": "research_agent.brief.brief",
     "Limits": "research_agent.limits",
-    "build_graph": "research_agent.graph",
-    "research": "research_agent.run",
+    "build_graph": "research_agent.graph.graph",
+    "research": "research_agent.runs.app",
 }
 
 

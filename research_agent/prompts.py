@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from research_agent.graph.state import Passage
 from research_agent.search.base import SearchHit
-from research_agent.state import Passage
 
 if TYPE_CHECKING:
     from langchain_core.messages import ToolMessage

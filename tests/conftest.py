@@ -16,8 +16,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from research_agent.storage import cluster
-from research_agent.storage.embedded import EmbeddedServer
+from research_agent.storage.server import cluster
+from research_agent.storage.server.embedded import EmbeddedServer
 from research_agent.tools import guard
 from research_agent.tools.rate import RateGate
 from tests.support.commands import Agent, isolate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from research_agent.evidence.lexicon import BEFORE_NAME, BEFORE_NUMBER, GERMAN_MONTHS, OPENERS, SOMETIMES_LAST
+from research_agent.evidence.check.lexicon import BEFORE_NAME, BEFORE_NUMBER, GERMAN_MONTHS, OPENERS, SOMETIMES_LAST
 
 # Stops of Latin, Greek, Cyrillic and Arabic scripts need white space after them; the others end a sentence at once:
 # CJK, Devanagari danda, Urdu, Armenian, Ethiopic, Burmese, Khmer. Closing quotes and footnote marks belong to it.

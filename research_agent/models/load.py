@@ -228,6 +228,6 @@ def _wrapped(model: BaseChatModel, provider: str, options: ModelOptions) -> Base
     trusted = provider in _NATIVE or (provider == "openai" and not options.base_url)
     if options.tool_calling == "native" or (options.tool_calling == "auto" and trusted):
         return model
-    from research_agent.models.text_react import TextReactModel
+    from research_agent.models.text.react import TextReactModel
 
     return TextReactModel(inner=model, mode=options.tool_calling)

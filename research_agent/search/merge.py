@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from research_agent.errors import SourceError
 from research_agent.search.base import SearchError, SearchHit, SearchProvider
-from research_agent.web.urls import canonical_url
+from research_agent.urls import canonical_url
 
 # Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet, SIGIR 2009. Their constant.
 _K = 60

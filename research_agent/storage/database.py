@@ -54,7 +54,7 @@ async def _open_server(settings: Settings, waiting: Callable[[str], None]) -> As
     if settings.database_url:
         yield settings.database_url.get_secret_value(), False
         return
-    from research_agent.storage.embedded import server_of
+    from research_agent.storage.server.embedded import server_of
 
     server = server_of(settings)
     waiting("the embedded PostgreSQL")

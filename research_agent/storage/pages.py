@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from research_agent.storage.database import Pool, fetch
+from research_agent.urls import canonical_url
 from research_agent.web.page import Page
-from research_agent.web.urls import canonical_url
 
 
 class PageStore:

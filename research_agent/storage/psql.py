@@ -29,7 +29,7 @@ def run_psql(settings: Settings, arguments: Sequence[str]) -> int:
         if not program:
             raise StorageError("there is no psql on this machine: install PostgreSQL's client programs")
         return _call(program, dsn, arguments)
-    from research_agent.storage.embedded import server_of
+    from research_agent.storage.server.embedded import server_of
 
     server = server_of(settings)
     try:
@@ -51,7 +51,7 @@ def address(settings: Settings) -> tuple[str, str]:
     if settings.database_url:
         url = _without_password(settings.database_url.get_secret_value())
         return url, shlex.join(["psql", url])
-    from research_agent.storage.embedded import server_of
+    from research_agent.storage.server.embedded import server_of
 
     server = server_of(settings)
     try:

@@ -57,7 +57,7 @@ async def _version(connection: psycopg.AsyncConnection[DictRow]) -> int:
 async def _migrate(connection: psycopg.AsyncConnection[DictRow]) -> None:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-    from research_agent.storage.reader import set_up_reader
+    from research_agent.storage.statements import set_up_reader
 
     # Where they are already. A search path begins with "$user", and where the role is called like our schema, the
     # saver would make a second, empty set of its tables in there, before the one that has the checkpoints.

@@ -13,7 +13,7 @@ import httpx
 from research_agent.errors import SourceError
 from research_agent.web.decode import BodyDecoder
 from research_agent.web.errors import HttpStatus, RateLimited, Unreachable, WrongType
-from research_agent.web.media import PDF_TYPES, VAGUE_TYPES, essence_of, is_pdf, is_readable
+from research_agent.web.extract.media import PDF_TYPES, VAGUE_TYPES, essence_of, is_pdf, is_readable
 from research_agent.web.transport import raw_bytes
 
 _MAX_RETRY_AFTER = 10.0  # seconds; longer waits are for the caller to decide on

@@ -61,7 +61,7 @@ class ExtractionWorker:
         self._count = 0
 
     async def extract(self, data: bytes, *, url: str, media_type: str) -> Page:
-        """What `research_agent.web.extract.extract` gives; `SourceError` also for time, memory and crash."""
+        """What `research_agent.web.extract.extract.extract` gives; `SourceError` also for time, memory and crash."""
         async with self._turn:
             if self._process is None or self._process.returncode is not None or self._count >= _DOCUMENTS:
                 await self._start()
@@ -213,7 +213,7 @@ def _limit(memory: int) -> None:
 
 
 def _answer(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    from research_agent.web.extract import extract
+    from research_agent.web.extract.extract import extract
 
     # A parent that died can't kill; the kernel then ends even a parser that never returns.
     if hasattr(signal, "setitimer"):

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.support.places import REPOSITORY
+
 _PREFIXES = ("RESEARCH_", "GEMINI_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "LANGSMITH_", "LANGCHAIN_", "PG")
 
 

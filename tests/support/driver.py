@@ -1,4 +1,4 @@
-"""The command line, watched: ``python -m tests.support.driver`` runs `research_agent.cli` and writes to a log when
+"""The command line, watched: ``python -m tests.support.driver`` runs `research_agent.cli.main` and writes to a log when
 each model call, search, fetch and checkpoint starts and ends. ``TEST_PAUSE_AT="fetch:2"`` halts it inside the second
 fetch (``put:3`` right after the third checkpoint), so that a test can kill it exactly there.
 """
@@ -12,10 +12,10 @@ import time
 from collections import Counter
 from typing import Any
 
-from research_agent import run
-from research_agent.cli import main
+from research_agent.cli.main import main
 from research_agent.models.extractive import ExtractiveChatModel
-from research_agent.search.corpus import Corpus
+from research_agent.runs import app as run
+from research_agent.search.corpus.provider import Corpus
 from research_agent.storage.checkpoints import AsyncPostgresSaver
 from research_agent.storage.journal import PostgresJournal, ToolCall
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from research_agent import prompts
 from research_agent.evidence.sentences import split_sentences
 from tests.support.models import calls, says, searches
+from tests.support.places import DATA
 
-DATA = Path(os.environ.get("RESEARCH_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 if not DATA.is_dir():
     DATA = Path("/work/shared/data")
 

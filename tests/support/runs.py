@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from research_agent import research
-from research_agent.evidence.brief import Brief
+from research_agent.brief.brief import Brief
 from research_agent.settings import Settings, load_settings
 from tests.support.documents import TOPIC
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import psycopg
 
 from research_agent.storage.database import open_pool
-from research_agent.storage.embedded import EmbeddedServer
+from research_agent.storage.server.embedded import EmbeddedServer
 from tests.support import catalog
-from tests.support.commands import REPOSITORY
+from tests.support.places import REPOSITORY
 from tests.support.seed import seed
 
 PAGE = REPOSITORY / "docs" / "sql.md"

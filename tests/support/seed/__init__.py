@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from research_agent.web.urls import canonical_url
+from research_agent.urls import canonical_url
 from tests.support.seed.crowd import add_run
 from tests.support.seed.rows import Tables
 from tests.support.seed.stories import STORIES

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from research_agent import prompts
+from research_agent.graph.state import Citation, Passage
 from research_agent.search.base import SearchHit
-from research_agent.state import Citation, Passage
 from research_agent.web.page import Page
 
 READ_FAILURES = {

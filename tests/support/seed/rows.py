@@ -13,12 +13,12 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from psycopg.types.json import Jsonb
 
-from research_agent.evidence.brief import Usage
-from research_agent.state import Citation
+from research_agent.brief.brief import Usage
+from research_agent.graph.state import Citation
 from research_agent.storage.journal import message_to_json
 from research_agent.tracing import semantic_names
+from research_agent.urls import canonical_url
 from research_agent.web.page import Page
-from research_agent.web.urls import canonical_url
 from tests.support.seed.acts import Act
 
 Tables = defaultdict[str, list[dict[str, Any]]]

@@ -10,9 +10,9 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from research_agent.evidence.brief import Brief
+from research_agent.brief.brief import Brief
+from research_agent.graph.state import Claim
 from research_agent.limits import Limits
-from research_agent.state import Claim
 from research_agent.storage.runs import topic_to_thread_id
 from research_agent.tracing import semantic_names
 from research_agent.web.page import Page
