@@ -23,14 +23,13 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from research_agent import prompts
+from research_agent.documents import Page, SearchHit
 from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from research_agent.models.extractive import write_brief
-from research_agent.search.base import SearchHit
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
-from research_agent.web.page import Page
 
 PAGES_A_TURN = 2
 TOPIC = "How do tide mills of the coast work?"

@@ -30,12 +30,12 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
+from research_agent.documents import Page, SearchHit
 from research_agent.evidence.passages import choose_passages
 from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.graph.state import append_messages
 from research_agent.limits import Limits
-from research_agent.search.base import SearchHit
 from research_agent.storage.checkpoints import make_saver
 from research_agent.storage.database import Pool, open_pool
 from research_agent.storage.journal import PostgresJournal
@@ -43,7 +43,6 @@ from research_agent.storage.lease import hold_lease
 from research_agent.storage.runs import new_run, start_run
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
-from research_agent.web.page import Page
 
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 OURS = ("runs", "steps", "model_calls", "tool_calls", "pages", "citations", "claims")

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from research_agent.graph.state import Passage
-from research_agent.search.base import SearchHit
+from research_agent.documents import Passage, SearchHit
 
 if TYPE_CHECKING:
     from langchain_core.messages import ToolMessage

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
-from research_agent.graph.state import Claim, OtherQuote
+from research_agent.documents import Claim, OtherQuote
 from research_agent.limits import DONE, SOURCES_FAILED
 
 Outcome = Literal["complete", "partial", "no_evidence", "failed"]

@@ -14,7 +14,7 @@ from itertools import groupby
 from research_agent.brief.brief import Brief, Source
 from research_agent.brief.style import CSS
 from research_agent.brief.words import about, day, notes, one_line, safe_url, title
-from research_agent.graph.state import Claim, OtherQuote
+from research_agent.documents import Claim, OtherQuote
 
 _PAGE = """<!doctype html>
 <html lang="{language}">

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from research_agent.documents import Passage
 from research_agent.evidence.sentences import split_sentences, trim
-from research_agent.graph.state import Passage
 from research_agent.text import content_words
 
 __all__ = ["PASSAGE_CHARS", "choose_passages", "rank_passages", "split_passages", "split_sentences"]

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from research_agent.documents import Passage
 from research_agent.evidence.check.instructions import orders_in
 from research_agent.evidence.passages import split_sentences
-from research_agent.graph.state import Passage
 from research_agent.text import content_words
 
 DEFAULT_BULLETS = 12

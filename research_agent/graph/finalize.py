@@ -15,6 +15,7 @@ from langgraph.runtime import Runtime
 from research_agent import prompts
 from research_agent.brief.brief import Brief, outcome_of
 from research_agent.brief.markdown import to_markdown
+from research_agent.documents import Citation, Claim
 from research_agent.errors import ModelError
 from research_agent.evidence.check.verdicts import (
     INSTRUCTION,
@@ -26,7 +27,7 @@ from research_agent.evidence.check.verdicts import (
 from research_agent.evidence.claims import parse_claims, without_addresses
 from research_agent.graph.context import Node, ResearchContext, context_of
 from research_agent.graph.sanitize import last_turn
-from research_agent.graph.state import Citation, Claim, ResearchState
+from research_agent.graph.state import ResearchState
 from research_agent.limits import DONE, REPEATING, SOURCES_FAILED, STAGNANT, may_call_model
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.extractive import write_brief

@@ -8,65 +8,15 @@ so a thread grows linearly with its steps (facts: plain reducers stored 1 KB x n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import DeltaChannel
 
+from research_agent.documents import Citation, Claim
+
 # A full copy each so many updates bounds the replay when a thread is loaded; runs are far shorter.
 _SNAPSHOT_EVERY = 1000
-
-
-class Passage(TypedDict):
-    """A piece of a source that the model was shown: offsets into the stored text, and that text."""
-
-    start: int
-    end: int
-    text: str
-
-
-class Citation(TypedDict):
-    """One source of the ledger. Its number is its position + 1 and never changes."""
-
-    url: str  # as it was fetched, byte for byte
-    also_at: list[str]  # other addresses that gave the same text
-    title: str
-    kind: Literal["page", "document"]
-    content_hash: str
-    author: str
-    site: str
-    published: str
-    language: str
-    passages: list[Passage]
-
-
-class OtherQuote(TypedDict):
-    """What a further cited source says: ``text == stored[start:end]`` in the stored text of source `source`."""
-
-    source: int
-    start: int
-    end: int
-    text: str
-
-
-class Claim(TypedDict):
-    """One sentence of the brief with what it stands on.
-
-    `start` and `end` are offsets of `quote` in the stored text of source `quote_source`. `others` has one quote for
-    each further source that it cites.
-    """
-
-    bullet: int
-    text: str
-    sources: list[int]
-    verdict: Literal["supported", "partly", "not"]
-    reason: str
-    score: float
-    quote: str
-    quote_source: int
-    start: int
-    end: int
-    others: list[OtherQuote]
 
 
 def _flat(writes: Sequence[Any]) -> list[Any]:

@@ -22,9 +22,9 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from research_agent import prompts
+from research_agent.documents import SearchHit
 from research_agent.evidence.passages import split_sentences
 from research_agent.evidence.selection import DEFAULT_BULLETS, select_sentences
-from research_agent.search.base import SearchHit
 from research_agent.text import content_words
 
 READ_AT_ONCE = 3

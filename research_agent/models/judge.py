@@ -14,9 +14,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from research_agent import prompts
+from research_agent.documents import Claim
 from research_agent.evidence.check.verdicts import SECOND_OPINION, may_be_lifted
 from research_agent.graph.context import ResearchContext
-from research_agent.graph.state import Claim
 from research_agent.models.call import CallSite, call_model
 
 MAX_DOUBTS = 20  # sentences in the one call

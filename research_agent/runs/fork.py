@@ -15,8 +15,9 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from research_agent.documents import Citation
 from research_agent.errors import StorageError, ThreadBusy
-from research_agent.graph.state import GOING_ON, Citation
+from research_agent.graph.state import GOING_ON
 from research_agent.limits import Limits
 from research_agent.runs.history import Past, still_graph
 from research_agent.settings import Settings

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
 from research_agent.runs.events import Progress, Watcher
 from research_agent.search.base import SearchProvider
@@ -16,7 +17,6 @@ from research_agent.settings import Settings
 from research_agent.tools.fetch_url import PageReader, make_fetch_url
 from research_agent.tools.search_web import make_search_web
 from research_agent.urls import canonical_url
-from research_agent.web.page import Page
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool

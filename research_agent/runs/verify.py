@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from research_agent.brief.brief import Brief
+from research_agent.documents import Claim, Passage
 from research_agent.errors import SourceError, UsageError
 from research_agent.evidence.check.support import check_support
 from research_agent.evidence.check.verdicts import SECOND_OPINION
-from research_agent.graph.state import Claim, Passage
 from research_agent.runs.sources import open_sources
 from research_agent.settings import Settings
 from research_agent.storage.database import fetch, open_database

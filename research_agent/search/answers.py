@@ -11,7 +11,7 @@ from datetime import date
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from research_agent.search.base import SearchHit
+from research_agent.documents import SearchHit
 from research_agent.text import clean
 
 MAX_TITLE = 300  # characters

@@ -11,9 +11,10 @@ import time
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from research_agent.documents import SearchHit
 from research_agent.search.answers import choose, iso_date, make_hit, short_query, text
 from research_agent.search.api import Api
-from research_agent.search.base import SearchError, SearchHit, Setup
+from research_agent.search.base import SearchError, Setup
 from research_agent.search.dates import span
 from research_agent.text import content_words
 

@@ -6,21 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from research_agent.documents import SearchHit
 from research_agent.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
     from research_agent.web.client import GuardedClient
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """One lead: a place worth reading. A hit is no evidence until its page was read."""
-
-    url: str
-    title: str
-    snippet: str
-    published: str = ""  # ISO date where the provider knows one, also "2024" or "2024-05"
-    source: str = ""  # name of the provider; several joined by "+"
 
 
 class SearchProvider(Protocol):

@@ -6,8 +6,9 @@ import math
 import time
 from collections.abc import Callable
 
+from research_agent.documents import SearchHit
 from research_agent.errors import SourceError
-from research_agent.search.base import SearchError, SearchHit, SearchProvider
+from research_agent.search.base import SearchError, SearchProvider
 
 MAX_FAILURES = 3  # in a row
 REST_FAILED = 30.0  # seconds after that many failures, twice as long each time it goes on

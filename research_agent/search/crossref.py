@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from research_agent.documents import SearchHit
 from research_agent.search.answers import choose, dig, make_hit, objects, plain, short_query, strings, text
 from research_agent.search.api import Api
-from research_agent.search.base import SearchHit, Setup
+from research_agent.search.base import Setup
 from research_agent.search.dates import check_day
 
 if TYPE_CHECKING:

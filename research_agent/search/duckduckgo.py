@@ -15,8 +15,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from research_agent.documents import SearchHit
 from research_agent.search.answers import choose, dig, make_hit, objects, short_query, text
-from research_agent.search.base import SearchError, SearchHit, Setup
+from research_agent.search.base import SearchError, Setup
 from research_agent.search.dates import recency, span
 
 DEADLINE = 15.0  # seconds for one search, the start of the process included

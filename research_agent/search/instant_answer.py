@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from research_agent.documents import SearchHit
 from research_agent.search.answers import choose, make_hit, objects, plain, short_query, text
 from research_agent.search.api import Api
-from research_agent.search.base import SearchHit, Setup
+from research_agent.search.base import Setup
 
 if TYPE_CHECKING:
     from research_agent.web.client import GuardedClient

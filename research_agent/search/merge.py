@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from research_agent.documents import SearchHit
 from research_agent.errors import SourceError
-from research_agent.search.base import SearchError, SearchHit, SearchProvider
+from research_agent.search.base import SearchError, SearchProvider
 from research_agent.urls import canonical_url
 
 # Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet, SIGIR 2009. Their constant.

@@ -9,10 +9,11 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from research_agent.documents import SearchHit
 from research_agent.errors import UsageError
 from research_agent.search.answers import choose, cut, dig, iso_date, make_hit, objects, plain, short_query, text
 from research_agent.search.api import Api
-from research_agent.search.base import SearchError, SearchHit, Setup
+from research_agent.search.base import SearchError, Setup
 from research_agent.search.dates import check_day, recency
 
 if TYPE_CHECKING:

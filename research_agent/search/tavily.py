@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from research_agent.documents import SearchHit
 from research_agent.search.answers import choose, dig, iso_date, make_hit, objects, short_query, text
 from research_agent.search.api import Api
-from research_agent.search.base import SearchHit, Setup
+from research_agent.search.base import Setup
 from research_agent.search.dates import check_day
 
 if TYPE_CHECKING:

@@ -15,13 +15,12 @@ from typing import Any, Literal, Protocol
 from langchain_core.messages import AIMessage, ToolMessage, message_to_dict, messages_from_dict
 from psycopg.types.json import Jsonb
 
-from research_agent.graph.state import Citation
+from research_agent.documents import Citation, Page
 from research_agent.limits import Spending
 from research_agent.storage.database import Pool, fetch
 from research_agent.text import clean_json
 from research_agent.tracing import semantic_names
 from research_agent.urls import canonical_url
-from research_agent.web.page import Page
 
 Purpose = Literal["reason", "write", "repair", "judge"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from research_agent.documents import Page
 from research_agent.storage.database import Pool, fetch
 from research_agent.urls import canonical_url
-from research_agent.web.page import Page
 
 
 class PageStore:

@@ -7,14 +7,13 @@ from typing import Any, Protocol
 from langchain_core.tools import BaseTool, tool
 
 from research_agent import prompts
+from research_agent.documents import Citation, Page, Passage
 from research_agent.errors import SourceError
 from research_agent.evidence.passages import choose_passages
-from research_agent.graph.state import Citation, Passage
 from research_agent.runs.events import short_address
 from research_agent.text import clean
 from research_agent.tools.runtime import InjectedRuntime
 from research_agent.urls import canonical_url, find_urls, url_host
-from research_agent.web.page import Page
 
 PASSAGE_BUDGET = 3000  # characters of one page that the model is shown
 MAX_LINKS = 50  # addresses of one page that may be fetched afterwards

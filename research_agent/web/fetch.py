@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Protocol
 
+from research_agent.documents import Page
 from research_agent.web.addresses import next_hop
 from research_agent.web.client import GuardedClient, Response
 from research_agent.web.errors import TooManyRedirects
-from research_agent.web.page import Page
 
 MAX_REFRESHES = 2
 _STUB_BYTES = 20_000  # a page that only sends the reader on is shorter

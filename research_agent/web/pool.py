@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from research_agent.web.page import Page
+from research_agent.documents import Page
 from research_agent.web.worker import MEMORY, ExtractionWorker
 
 

@@ -18,9 +18,9 @@ import sys
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
 from research_agent.web.errors import NotEvidence
-from research_agent.web.page import Page
 
 DEADLINE = 20.0  # seconds for one document
 MEMORY = 1536 * 1024 * 1024  # bytes of address space

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from research_agent.documents import SearchHit
 from research_agent.errors import SourceError
-from research_agent.search.base import SearchHit
 from research_agent.web.client import GuardedClient
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from research_agent.documents import Page, SearchHit
 from research_agent.errors import SourceError
-from research_agent.search.base import SearchHit
-from research_agent.web.page import Page
 
 
 class Library:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from research_agent.documents import Passage
 from research_agent.evidence.sentences import split_sentences
-from research_agent.graph.state import Passage
 
 _READER = (
     r"(?:ai|a\.i\.|llms?|large language models?|language models?|assistants?|chat ?bots?|models?|(?:chat)?gpt\S*"

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from research_agent.documents import Passage
 from research_agent.evidence.check.alignment import Reading, coverage, meet, read
 from research_agent.evidence.check.figures import missing_quantities, quantities
 from research_agent.evidence.check.objections import WeighedClaim, clauses, objection_to
 from research_agent.evidence.check.places import clause_heads
 from research_agent.evidence.check.verbatim import missing_verbatim
 from research_agent.evidence.sentences import split_sentences
-from research_agent.graph.state import Passage
 
 Level = Literal["supported", "partly", "not"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from research_agent.documents import Citation, Claim, OtherQuote, Passage
 from research_agent.evidence.check.instructions import orders_in, speaks_to_model
 from research_agent.evidence.check.objections import ADDITION
 from research_agent.evidence.check.support import ONLY_A_PART, ONLY_NAMES, Verdict, check_support
 from research_agent.evidence.claims import DraftClaim, has_url
 from research_agent.evidence.passages import rank_passages
 from research_agent.evidence.selection import stands_alone
-from research_agent.graph.state import Citation, Claim, OtherQuote, Passage
 
 EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
 SECOND_OPINION = "second opinion of "  # how the reason of a claim begins that a model judge lifted

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from research_agent.search.base import SearchHit
+from research_agent.documents import Page, SearchHit
 from research_agent.text import content_words, words
-from research_agent.web.page import Page
 
 MAX_TERMS = 64  # different words of a query that are used
 SNIPPET = 240  # characters

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
+from research_agent.documents import Page, SearchHit
 from research_agent.errors import SourceError, StorageError, UsageError
-from research_agent.search.base import SearchHit
 from research_agent.search.corpus.folder import MEDIA_TYPES, FoundFile, Listing, Skipped, list_documents, read_bytes
 from research_agent.search.corpus.index import CorpusIndex, Entry, discard
 from research_agent.text import clean
 from research_agent.web.extract.extract import extract, is_pdf
-from research_agent.web.page import Page
 from research_agent.web.worker import ExtractionWorker, WorkerUnavailable
 
 __all__ = ["Corpus", "Skipped"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
 from research_agent.text import clean
 from research_agent.web.extract.charset import decode
@@ -26,9 +27,9 @@ from research_agent.web.extract.media import (
     is_text,
     is_xml,
 )
+from research_agent.web.extract.page import MAX_TEXT, make_page
 from research_agent.web.extract.pdf import read_pdf
 from research_agent.web.extract.records import render_json
-from research_agent.web.page import MAX_TEXT, Page, make_page
 
 __all__ = ["MAX_TEXT", "extract", "is_pdf"]
 

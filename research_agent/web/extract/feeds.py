@@ -6,8 +6,9 @@ import re
 from typing import Any
 from urllib.parse import urljoin
 
+from research_agent.documents import Page
 from research_agent.web.extract.html import plain_text
-from research_agent.web.page import Page, iso_date, make_page
+from research_agent.web.extract.page import iso_date, make_page
 
 MAX_ENTRIES = 300
 _ROOT = re.compile(r"<(?:rss|feed|rdf:RDF)[\s>]")

@@ -13,9 +13,10 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
+from research_agent.documents import Page
 from research_agent.web.errors import NotEvidence
 from research_agent.web.extract.barriers import barrier
-from research_agent.web.page import Page, iso_date, make_page
+from research_agent.web.extract.page import iso_date, make_page
 
 MAX_HTML = 3_000_000  # characters of markup that are parsed; the rest is cut off
 MAX_TAGS = 120_000  # that are parsed; their number is what costs time

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from research_agent.documents import Page
 from research_agent.text import clean
-from research_agent.web.page import MAX_TEXT, Page, iso_date, make_page
+from research_agent.web.extract.page import MAX_TEXT, iso_date, make_page
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n((?:[^\n]*\n){1,60}?)---[ \t]*(?:\n|\Z)")
 _HEADING = re.compile(r" {0,3}#[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
-from research_agent.web.page import MAX_TEXT, Page, iso_date, make_page
+from research_agent.web.extract.page import MAX_TEXT, iso_date, make_page
 
 MAX_PAGES = 300  # read of one document
 _MAX_SLOW_PAGES = 60  # pypdf takes ten times as long

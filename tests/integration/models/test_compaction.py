@@ -10,13 +10,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.messages.utils import count_tokens_approximately
 
 from research_agent import prompts
+from research_agent.documents import Passage, SearchHit
 from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
-from research_agent.graph.state import Passage
 from research_agent.limits import Limits
 from research_agent.models.compaction import compact, withhold
 from research_agent.models.history import make_legal
-from research_agent.search.base import SearchHit
 from tests.integration.models.conftest import GEMINI
 from tests.support.fake_gemini import SIGNATURE, Body, FakeGemini, calls, candidate, researcher
 from tests.support.scripted import call, library_tools

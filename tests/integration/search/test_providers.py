@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from research_agent.documents import SearchHit
 from research_agent.errors import SourceError, UsageError
 from research_agent.search.arxiv import Arxiv
-from research_agent.search.base import SearchError, SearchHit, SearchProvider
+from research_agent.search.base import SearchError, SearchProvider
 from research_agent.search.brave import Brave
 from research_agent.search.crossref import Crossref
 from research_agent.search.exa import Exa

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
+from research_agent.documents import Page
 from research_agent.errors import LeaseLost
 from research_agent.limits import Limits
 from research_agent.storage.database import Pool, open_pool
@@ -25,7 +26,6 @@ from research_agent.storage.journal import (
 )
 from research_agent.storage.lease import hold_lease
 from research_agent.storage.runs import new_run, start_run
-from research_agent.web.page import Page
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 SIGNATURE = "EjQKMgEMOdbHO0Gd+c9Mxk4ELwPGbpCIvD/=="

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import ToolMessage
 
+from research_agent.documents import Page
 from research_agent.limits import Limits
 from research_agent.storage import retention
 from research_agent.storage.database import Pool, fetch, fetch_on, open_pool
@@ -20,7 +21,6 @@ from research_agent.storage.journal import PostgresJournal, ToolCall
 from research_agent.storage.lease import hold_lease
 from research_agent.storage.retention import Pruned, prune, vacuum
 from research_agent.storage.runs import Run, finish_run, new_run, start_run
-from research_agent.web.page import Page
 from tests.support.commands import Agent, one_line
 from tests.support.documents import TOPIC
 from tests.support.runs import query, run_topic

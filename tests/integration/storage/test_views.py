@@ -11,13 +11,12 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from psycopg.rows import DictRow
 
-from research_agent.graph.state import Citation
+from research_agent.documents import Citation, Page
 from research_agent.limits import Limits
 from research_agent.storage.database import Pool, open_pool
 from research_agent.storage.journal import ModelCall, PostgresJournal, ToolCall, Turn, message_to_json
 from research_agent.storage.lease import hold_lease
 from research_agent.storage.runs import finish_run, new_run, start_run
-from research_agent.web.page import Page
 
 Connection = psycopg.Connection[Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from research_agent.documents import Page
 from research_agent.web.client import GuardedClient
 from research_agent.web.extract.extract import extract
 from research_agent.web.fetch import WebReader
-from research_agent.web.page import Page
 from research_agent.web.pool import ExtractionPool
 from tests.support.fake_web import FakeWeb
 

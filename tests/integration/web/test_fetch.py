@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
 from research_agent.web.errors import NotEvidence, TooManyRedirects
 from research_agent.web.extract.extract import extract
 from research_agent.web.fetch import WebReader
-from research_agent.web.page import Page
 from tests.support.fake_web import Answer, FakeWeb, article_html
 from tests.support.faults import MARKER, NOT_EVIDENCE, PROSE, RUSSIAN
 

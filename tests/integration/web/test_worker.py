@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
-from research_agent.web.page import Page
 from research_agent.web.worker import ExtractionWorker
 
 # One tag; the quoted "<" keep it from being recognised as one and dropped.

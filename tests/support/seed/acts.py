@@ -7,9 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from research_agent import prompts
-from research_agent.graph.state import Citation, Passage
-from research_agent.search.base import SearchHit
-from research_agent.web.page import Page
+from research_agent.documents import Citation, Page, Passage, SearchHit
 
 READ_FAILURES = {
     "403": "{host} does not let programs read this page (403): use another source",

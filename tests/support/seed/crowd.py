@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
-from research_agent.graph.state import Claim
+from research_agent.documents import Claim, Page
 from research_agent.limits import Limits
-from research_agent.web.page import Page
 from tests.support.seed.acts import Act, failed_read, read, search
 from tests.support.seed.rows import PRICES, Tables
 from tests.support.seed.run import SeededRun

@@ -14,11 +14,10 @@ from langchain_core.messages import AIMessage
 from psycopg.types.json import Jsonb
 
 from research_agent.brief.brief import Usage
-from research_agent.graph.state import Citation
+from research_agent.documents import Citation, Page
 from research_agent.storage.journal import message_to_json
 from research_agent.tracing import semantic_names
 from research_agent.urls import canonical_url
-from research_agent.web.page import Page
 from tests.support.seed.acts import Act
 
 Tables = defaultdict[str, list[dict[str, Any]]]

@@ -11,11 +11,10 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from research_agent.brief.brief import Brief
-from research_agent.graph.state import Claim
+from research_agent.documents import Claim, Page
 from research_agent.limits import Limits
 from research_agent.storage.runs import topic_to_thread_id
 from research_agent.tracing import semantic_names
-from research_agent.web.page import Page
 from tests.support.seed.acts import Act
 from tests.support.seed.rows import RunRows, Tables
 

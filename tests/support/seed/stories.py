@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from research_agent.documents import Page
 from research_agent.limits import Limits
-from research_agent.web.page import Page
 from tests.support.seed.acts import ask, failed_read, failed_search, read, search
 from tests.support.seed.rows import Tables
 from tests.support.seed.run import SeededRun

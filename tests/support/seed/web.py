@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from functools import lru_cache
 
-from research_agent.web.page import Page
+from research_agent.documents import Page
 
 SUBJECTS = (
     "tidal power", "green hydrogen", "district heating", "battery recycling", "rooftop solar power",

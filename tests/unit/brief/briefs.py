@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from research_agent.brief.brief import Brief, Source
-from research_agent.graph.state import Claim, OtherQuote
+from research_agent.documents import Claim, OtherQuote
 
 HOSTILE = [
     "<script>alert(1)</script>",

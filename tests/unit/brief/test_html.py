@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from research_agent.brief.html import to_html
-from research_agent.graph.state import OtherQuote
+from research_agent.documents import OtherQuote
 from tests.unit.brief.briefs import HOSTILE, a_source, brief, claim, hostile
 
 

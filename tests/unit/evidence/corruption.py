@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from research_agent.documents import Passage
 from research_agent.evidence.passages import split_passages, split_sentences
-from research_agent.graph.state import Passage
 from tests.support.places import REPOSITORY
 
 CORPUS = REPOSITORY / "examples" / "corpus"

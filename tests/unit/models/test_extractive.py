@@ -5,9 +5,8 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from research_agent import prompts
-from research_agent.graph.state import Passage
+from research_agent.documents import Passage, SearchHit
 from research_agent.models.extractive import ExtractiveChatModel, write_brief
-from research_agent.search.base import SearchHit
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
 from tests.support.library import Library

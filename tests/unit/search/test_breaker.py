@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from research_agent.documents import SearchHit
 from research_agent.errors import SourceError
-from research_agent.search.base import SearchError, SearchHit
+from research_agent.search.base import SearchError
 from research_agent.search.breaker import REST_FAILED, REST_LIMITED, REST_REFUSED, Breaker
 from tests.support.fake_search import Scripted, hits
 

@@ -7,8 +7,9 @@ import itertools
 
 import pytest
 
+from research_agent.documents import SearchHit
 from research_agent.errors import SourceError
-from research_agent.search.base import SearchError, SearchHit
+from research_agent.search.base import SearchError
 from research_agent.search.merge import Chain, Merged, fuse
 from tests.support.fake_search import Scripted, hits
 

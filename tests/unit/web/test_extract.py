@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
 from research_agent.text import clean
 from research_agent.web.extract.extract import MAX_TEXT, extract
-from research_agent.web.page import Page
 from tests.support.pdfs import LOCK, pdf
 from tests.support.places import SHARED
 

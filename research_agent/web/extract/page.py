@@ -1,47 +1,17 @@
-"""A page as the rest of the system knows it: clean text and what is known about it."""
+"""A page is made here: clean, capped, with what is known about it."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from dataclasses import dataclass
 from datetime import date
-from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+from research_agent.documents import Page
 from research_agent.errors import SourceError
 from research_agent.text import clean
 
 MAX_TEXT = 2_000_000  # characters kept of one document
 _ISO_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?!\d)")
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A document that was read with success.
-
-    `text` is clean (see `research_agent.text.clean`) and never changes: passages and quotes are offsets into it.
-    """
-
-    url: str
-    title: str
-    text: str
-    kind: Literal["page", "document"] = "page"
-    media_type: str = "text/plain"
-    author: str = ""
-    site: str = ""
-    published: str = ""  # ISO date, "" when unknown
-    language: str = ""  # BCP 47, "" when unknown
-    requested_url: str = ""  # what was asked for, where redirects led to another `url`
-    canonical_url: str = ""  # what the page itself gives as its address, "" when it does not say
-    fetched_at: str = ""  # ISO time in UTC, "" for what did not come from the web
-    links: tuple[str, ...] = ()  # http(s) addresses that the page leads to, in order, each once
-    truncated: bool = False  # only the first part was read
-
-    @property
-    def content_hash(self) -> str:
-        """SHA-256 of the text in hex: the same text at two addresses is one source."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def make_page(

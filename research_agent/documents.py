@@ -1,0 +1,101 @@
+"""What storage, search, web and evidence share: leads, pages, and what a brief stands on.
+
+`research_agent.urls` beside this module says when two addresses are the same page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One lead: a place worth reading. A hit is no evidence until its page was read."""
+
+    url: str
+    title: str
+    snippet: str
+    published: str = ""  # ISO date where the provider knows one, also "2024" or "2024-05"
+    source: str = ""  # name of the provider; several joined by "+"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document that was read with success.
+
+    `text` is clean (see `research_agent.text.clean`) and never changes: passages and quotes are offsets into it.
+    """
+
+    url: str
+    title: str
+    text: str
+    kind: Literal["page", "document"] = "page"
+    media_type: str = "text/plain"
+    author: str = ""
+    site: str = ""
+    published: str = ""  # ISO date, "" when unknown
+    language: str = ""  # BCP 47, "" when unknown
+    requested_url: str = ""  # what was asked for, where redirects led to another `url`
+    canonical_url: str = ""  # what the page itself gives as its address, "" when it does not say
+    fetched_at: str = ""  # ISO time in UTC, "" for what did not come from the web
+    links: tuple[str, ...] = ()  # http(s) addresses that the page leads to, in order, each once
+    truncated: bool = False  # only the first part was read
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of the text in hex: the same text at two addresses is one source."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class Passage(TypedDict):
+    """A piece of a source that the model was shown: offsets into the stored text, and that text."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Citation(TypedDict):
+    """One source of the ledger. Its number is its position + 1 and never changes."""
+
+    url: str  # as it was fetched, byte for byte
+    also_at: list[str]  # other addresses that gave the same text
+    title: str
+    kind: Literal["page", "document"]
+    content_hash: str
+    author: str
+    site: str
+    published: str
+    language: str
+    passages: list[Passage]
+
+
+class OtherQuote(TypedDict):
+    """What a further cited source says: ``text == stored[start:end]`` in the stored text of source `source`."""
+
+    source: int
+    start: int
+    end: int
+    text: str
+
+
+class Claim(TypedDict):
+    """One sentence of the brief with what it stands on.
+
+    `start` and `end` are offsets of `quote` in the stored text of source `quote_source`. `others` has one quote for
+    each further source that it cites.
+    """
+
+    bullet: int
+    text: str
+    sources: list[int]
+    verdict: Literal["supported", "partly", "not"]
+    reason: str
+    score: float
+    quote: str
+    quote_source: int
+    start: int
+    end: int
+    others: list[OtherQuote]
