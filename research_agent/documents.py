@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,24 @@ class SearchHit:
     snippet: str
     published: str = ""  # ISO date where the provider knows one, also "2024" or "2024-05"
     source: str = ""  # name of the provider; several joined by "+"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a piece of a text belongs to: from `start` on, until the next mark of its kind.
+
+    Attributes:
+        start: offset in the text of the page.
+        label: what a person is shown: the title of a heading, ``p. 17``, ``slide 3``, ``row 12``, ``00:01:30``.
+        level: of a heading, from 1; 0 for what has none.
+        anchor: what stands behind ``#`` in an address that leads there, ``page=17`` or ``collapse``; "" for none.
+    """
+
+    start: int
+    kind: Literal["heading", "page", "slide", "sheet", "row", "chapter", "cell", "line", "time"]
+    label: str
+    level: int = 0
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +60,7 @@ class Page:
     fetched_at: str = ""  # ISO time in UTC, "" for what did not come from the web
     links: tuple[str, ...] = ()  # http(s) addresses that the page leads to, in order, each once
     truncated: bool = False  # only the first part was read
+    marks: tuple[Mark, ...] = ()  # headings and places, by their start
 
     @property
     def content_hash(self) -> str:
@@ -54,6 +73,15 @@ class Passage(TypedDict):
 
     start: int
     end: int
+    text: str
+    heading: NotRequired[str]  # path of headings above it, joined by " › "
+    place: NotRequired[str]  # page, line, cell …, as its mark names it
+    anchor: NotRequired[str]  # see `Mark`
+
+
+class Question(TypedDict):
+    """One part of the topic, as the plan names it. Its number is its position + 1."""
+
     text: str
 
 
