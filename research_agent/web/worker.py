@@ -18,7 +18,7 @@ import sys
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from research_agent.documents import Page
+from research_agent.documents import Mark, Page
 from research_agent.errors import SourceError
 from research_agent.web.errors import NotEvidence
 
@@ -86,8 +86,7 @@ class ExtractionWorker:
             raise SourceError("its reader answered out of turn; try again")
         if "error" in header:
             raise (NotEvidence if header.get("not_evidence") else SourceError)(str(header["error"]))
-        page = header["page"]
-        return Page(**page | {"links": tuple(page["links"])}, text=body.decode())
+        return _page(header["page"], body.decode())
 
     async def close(self) -> None:
         """End the process. A later `extract` would start a new one."""
@@ -146,6 +145,13 @@ class ExtractionWorker:
         if process.returncode == -getattr(signal, "SIGALRM", 0):
             return f"it took longer than {self._deadline:g} s to read; use another source"
         return "its reader crashed on it; use another source"
+
+
+def _page(fields: dict[str, Any], text: str) -> Page:
+    """JSON knows neither tuples nor records: what `dataclasses.asdict` took apart is put together again."""
+    links = tuple(fields.pop("links"))
+    marks = tuple(Mark(**mark) for mark in fields.pop("marks"))
+    return Page(**fields, links=links, marks=marks, text=text)
 
 
 def _environment() -> dict[str, str]:
