@@ -109,18 +109,50 @@ class OtherQuote(TypedDict):
     text: str
 
 
+Code = Literal[
+    "",  # it stands
+    "unsaid",  # the cited sources do not say it
+    "part",  # they say a part of it
+    "doubt",  # they have its words, in another sense: a name, a role or a negation differs
+    "figure",  # a figure or date stands nowhere in them
+    "quotation",  # the words in quotation marks stand nowhere in them
+    "no_source",  # it cites none, or one that does not exist
+    "address",  # it writes an address itself
+    "instruction",  # it gives an order, to a reader or to a machine
+    "off_topic",  # it says nothing on the topic
+    "leaning",  # it leans on a sentence that was left out
+    "too_long",  # it is too long to be one sentence
+    "unchecked",  # nobody was there to judge it
+]
+"""Why a sentence was left out. Words are made of it in one place, `research_agent.brief.words`."""
+
+
+Part = Literal["lead", "body", "disagree"]
+"""Where in a brief a sentence stands: what answers the topic, a section, or what the sources disagree on."""
+
+Basis = Literal["", "stated", "combined", "computed"]
+"""What a kept sentence rests on: one source says it, it follows from several, or a figure in it was worked out."""
+
+
 class Claim(TypedDict):
-    """One sentence of the brief with what it stands on.
+    """One sentence of a draft, or one row of a table, with what it stands on.
 
     `start` and `end` are offsets of `quote` in the stored text of source `quote_source`. `others` has one quote for
-    each further source that it cites.
+    each further source that it cites. `bullet` counts the bullets, paragraphs and rows of the draft from 1.
     """
 
     bullet: int
+    part: Part
+    heading: str  # of its section, "" for none
+    columns: list[str]  # of the table that it is a row of
+    cells: list[str]  # of that row, without numbers of sources; [] for a sentence
     text: str
     sources: list[int]
     verdict: Literal["supported", "partly", "not"]
-    reason: str
+    code: Code
+    detail: str  # the words, number or name that `code` is about, "" for none
+    basis: Basis
+    judge: str  # the model that judged its meaning, "" where the program decided
     score: float
     quote: str
     quote_source: int

@@ -31,7 +31,8 @@ class Settings(BaseSettings):
     gemini_model: str | None = Field(None, validation_alias="GEMINI_MODEL")
     chosen_model: str | None = Field(None, validation_alias="RESEARCH_MODEL")
     writer_model: str | None = None
-    judge: bool = False
+    check: Literal["model", "program"] = "model"
+    judge_model: str | None = None
     length: Literal["short", "standard", "long"] = "standard"
     model_base_url: str | None = None
     model_timeout: float = Field(120.0, gt=0)
@@ -91,7 +92,8 @@ class Settings(BaseSettings):
             "until",
             "chosen_model",
             "writer_model",
-            "judge",
+            "check",
+            "judge_model",
             "tool_calling",
             "approve",
             "length",

@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import groupby
+from itertools import count
 
 from research_agent.brief.brief import Brief, Source
+from research_agent.brief.labels import labels_of
 from research_agent.brief.style import CSS
-from research_agent.brief.words import about, day, notes, one_line, safe_url, title
+from research_agent.brief.words import (
+    Section,
+    about,
+    day,
+    notes,
+    one_line,
+    safe_url,
+    sections,
+    title,
+    why_left_out,
+)
 from research_agent.documents import Claim, OtherQuote
 
 _PAGE = """<!doctype html>
@@ -44,39 +56,67 @@ def to_html(brief: Brief) -> str:
     """The brief as a page that stands alone."""
     digest = base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
     sources = {source.number: source for source in brief.sources}
-    sections = [_bullets(brief, sources), _not_established(brief), _sources(brief), _passages(brief, sources)]
+    body = [_said(brief, sources), _open(brief), _left_out(brief), _sources(brief), _passages(brief, sources)]
     return _PAGE.format(
-        language=_text(next((source.language for source in brief.sources if source.language), "")) or "und",
+        language=_text(brief.language) or "und",
         style=CSS,
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
         topic=_text(brief.topic),
         facts=" · ".join(_facts(brief)),
         notes="".join(f'<p class="note">{_text(note)}</p>\n' for note in notes(brief)),
-        body="".join(sections),
+        body="".join(body),
     )
 
 
 def _facts(brief: Brief) -> list[str]:
-    count = len(brief.sources)
-    cited = f"{count} source{'' if count == 1 else 's'} cited of {brief.sources_read} read"
+    cited_count = len(brief.sources)
+    cited = f"{cited_count} source{'' if cited_count == 1 else 's'} cited of {brief.sources_read} read"
     when = day(brief.finished_at)
     stamp = f'<time datetime="{_text(when)}">{_text(when)}</time>' if when else ""
     written = f"written by {_text(brief.writer)}" if brief.writer else ""
     return [part for part in (stamp, cited, written) if part]
 
 
-def _bullets(brief: Brief, sources: dict[int, Source]) -> str:
-    if not brief.claims:
-        return ""
-    items = []
-    for _, bullet in groupby(enumerate(brief.claims), key=lambda pair: pair[1]["bullet"]):
-        items.append('<li dir="auto">' + " ".join(_sentence(n, claim, sources) for n, claim in bullet) + "</li>\n")
-    return f'<ul class="brief">\n{"".join(items)}</ul>\n'
+def _said(brief: Brief, sources: dict[int, Source]) -> str:
+    place = count()  # of a sentence in the brief, for the ids of its notes
+    return "".join(_section(section, place, sources) for section in sections(brief))
+
+
+def _section(section: Section, place: Iterator[int], sources: dict[int, Source]) -> str:
+    heading = f'<h2 class="question" dir="auto">{_text(section.heading)}</h2>\n' if section.heading else ""
+    if section.columns is not None:
+        return heading + _table(section.columns, [row[0] for row in section.bullets], place, sources)
+    said = [" ".join(_sentence(next(place), claim, sources) for claim in bullet) for bullet in section.bullets]
+    if section.lead:
+        return heading + "".join(f'<p class="lead" dir="auto">{each}</p>\n' for each in said)
+    items = "".join(f'<li dir="auto">{each}</li>\n' for each in said)
+    return f'{heading}<ul class="brief">\n{items}</ul>\n'
+
+
+def _table(columns: Sequence[str], rows: Sequence[Claim], place: Iterator[int], sources: dict[int, Source]) -> str:
+    head = "".join(f'<th scope="col" dir="auto">{_text(name)}</th>' for name in columns)
+    body = ""
+    for row in rows:
+        markers = _markers(next(place), row, sources)
+        first, *rest = [*map(_text, row["cells"][:-1]), f"{_text(row['cells'][-1])}\u2060{markers}"]
+        body += (
+            f'<tr><th scope="row" dir="auto">{first}</th>'
+            + "".join(f'<td dir="auto">{c}</td>' for c in rest)
+            + "</tr>\n"
+        )
+    return (
+        '<div class="wide"><table>\n'
+        + (f"<thead><tr>{head}</tr></thead>\n" if head else "")
+        + f"<tbody>\n{body}</tbody>\n</table></div>\n"
+    )
 
 
 def _sentence(position: int, claim: Claim, sources: dict[int, Source]) -> str:
-    markers = "".join(_marker(position, claim, sources[number]) for number in claim["sources"] if number in sources)
-    return f"{_text(claim['text'])}\u2060{markers}"
+    return f"{_text(claim['text'])}\u2060{_markers(position, claim, sources)}"
+
+
+def _markers(position: int, claim: Claim, sources: dict[int, Source]) -> str:
+    return "".join(_marker(position, claim, sources[number]) for number in claim["sources"] if number in sources)
 
 
 def _marker(position: int, claim: Claim, source: Source) -> str:
@@ -109,11 +149,20 @@ def _reference(source: Source) -> str:
     )
 
 
-def _not_established(brief: Brief) -> str:
-    if not brief.not_established:
-        return ""
-    items = "".join(f'<li dir="auto">{_text(line)}</li>\n' for line in brief.not_established)
-    return f'<section class="open">\n<h2>Not established</h2>\n<ul>\n{items}</ul>\n</section>\n'
+def _open(brief: Brief) -> str:
+    items = "".join(f'<li dir="auto">{_text(line)}</li>\n' for line in brief.open)
+    heading = _text(labels_of(brief.language).open)
+    return f'<section class="open">\n<h2>{heading}</h2>\n<ul>\n{items}</ul>\n</section>\n' if items else ""
+
+
+def _left_out(brief: Brief) -> str:
+    items = "".join(
+        f'<li dir="auto">{_text(each["text"])} <i>{_text(why_left_out(each, brief.language))}</i></li>\n'
+        for each in brief.left_out
+    )
+    summary = f"{_text(labels_of(brief.language).left_out)} ({len(brief.left_out)})"
+    head = f"<summary>{summary}</summary>"
+    return f'<details class="left-out">\n{head}\n<ul>\n{items}</ul>\n</details>\n' if items else ""
 
 
 def _sources(brief: Brief) -> str:
@@ -125,7 +174,7 @@ def _sources(brief: Brief) -> str:
         f'<span class="address" dir="ltr">{_text(source.url)}</span></li>\n'
         for source in brief.sources
     )
-    return f'<section>\n<h2>Sources</h2>\n<ol class="sources">\n{items}</ol>\n</section>\n'
+    return f'<section>\n<h2>{_text(labels_of(brief.language).sources)}</h2>\n<ol class="sources">\n{items}</ol>\n</section>\n'
 
 
 def _passages(brief: Brief, sources: dict[int, Source]) -> str:

@@ -1,12 +1,14 @@
-"""A brief as Markdown: bullets with [n], what was not established, and the sources that code fills in."""
+"""A brief as Markdown: lead, sections and tables with [n], and the sources that code fills in."""
 
 from __future__ import annotations
 
 import re
-from itertools import groupby
+from collections.abc import Sequence
 
 from research_agent.brief.brief import Brief, Source
-from research_agent.brief.words import about, notes, one_line, safe_url, title
+from research_agent.brief.labels import labels_of
+from research_agent.brief.words import Section, about, notes, one_line, safe_url, sections, title, why_left_out
+from research_agent.documents import Claim
 
 # Only what could begin markup, an entity or a tag: a brief is read in terminals too.
 _SPECIAL = re.compile(r"[\\`*\[\]]|(?<!\w)_|_(?!\w)|<(?=[\w/!?])|~(?=~)|(?<=~)~|&(?=#?\w{1,32};)")
@@ -14,25 +16,59 @@ _LINE_START = re.compile(r"^(\d{1,9})([.)])|^([-+=#>|])")
 _BARE_LINK = re.compile(r"\b(https?|ftp)://|\bwww\.", re.IGNORECASE)
 
 
-def to_markdown(brief: Brief) -> str:
-    """The brief for people. Without evidence there is no brief, only that sentence."""
+def to_markdown(brief: Brief, *, left_out: bool = False) -> str:
+    """The brief for people. Without evidence there is no brief, only that sentence.
+
+    `left_out` adds the sentences that were drafted and could not be kept, each with the reason.
+    """
+    labels = labels_of(brief.language)
     parts = [f"# {_plain(brief.topic)}"]
     if said := notes(brief):
         parts.append(f"*{_plain(' '.join(said))}*")
-    if brief.claims:
-        parts.append("\n".join(_bullets(brief)))
-    if brief.not_established:
-        parts.append("## Not established\n\n" + "\n".join(f"- {_plain(line)}" for line in brief.not_established))
+    for section in sections(brief):
+        if section.heading:
+            parts.append(f"## {_plain(section.heading)}")
+        parts.append(_section(section))
+    if brief.open:
+        parts.append(f"## {labels.open}\n\n" + "\n".join(f"- {_plain(line)}" for line in brief.open))
+    if left_out and brief.left_out:
+        lines = (f"- {_plain(each['text'])}{' — ' if each['text'] else ''}" for each in brief.left_out)
+        reasons = (_plain(why_left_out(each, brief.language)) for each in brief.left_out)
+        parts.append(f"## {labels.left_out}\n\n" + "\n".join(map("".join, zip(lines, reasons, strict=True))))
     if brief.sources:
-        parts.append("## Sources\n\n" + "\n".join(_source(source) for source in brief.sources))
+        parts.append(f"## {labels.sources}\n\n" + "\n".join(_source(source) for source in brief.sources))
     return "\n\n".join(parts) + "\n"
 
 
-def _bullets(brief: Brief) -> list[str]:
-    return [
-        "- " + " ".join(f"{_plain(claim['text'])} {_markers(claim['sources'])}" for claim in bullet)
-        for _, bullet in groupby(brief.claims, key=lambda claim: claim["bullet"])
-    ]
+def _section(section: Section) -> str:
+    if section.columns is not None:
+        return _table(section)
+    said = [" ".join(_sentence(claim) for claim in bullet) for bullet in section.bullets]
+    return "\n\n".join(said) if section.lead else "\n".join(f"- {each}" for each in said)
+
+
+def _table(section: Section) -> str:
+    rows = [row[0] for row in section.bullets]
+    width = max(len(row["cells"]) for row in rows)
+    head = [*(section.columns or ()), *([""] * width)][:width]
+    lines = [_row(head), "|" + " --- |" * width]
+    for row in rows:
+        cells = [*map(_cell, row["cells"]), *([""] * width)][:width]
+        cells[-1] = f"{cells[-1]} {_markers(row['sources'])}".strip()
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|")
+
+
+def _sentence(claim: Claim) -> str:
+    return f"{_plain(claim['text'])} {_markers(claim['sources'])}"
 
 
 def _source(source: Source) -> str:

@@ -37,6 +37,14 @@ h1 {
 header { padding-bottom: 1.8rem; border-bottom: 1px solid var(--line); }
 ul.brief { list-style: none; margin: 2.2rem 0 0; padding: 0; }
 ul.brief > li { margin: 0 0 1.15rem; text-wrap: pretty; overflow-wrap: break-word; }
+.lead { margin: 2rem 0 0; font-size: 1.16em; line-height: 1.5; text-wrap: pretty; }
+h2.question { margin: 2.6rem 0 0; color: var(--ink); font-size: 1.02rem; letter-spacing: 0; text-transform: none; }
+h2.question + ul.brief { margin-top: .9rem; }
+.wide { overflow-x: auto; margin: 1.4rem 0 0; }
+table { border-collapse: collapse; font-size: .92em; line-height: 1.4; width: 100%; }
+th, td { text-align: start; vertical-align: top; padding: .5rem .9rem .5rem 0; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; }
+.left-out li { margin: 0 0 .5rem; } .left-out i { color: var(--soft); }
 sup {
   font-size: .68em; line-height: 0; vertical-align: baseline; position: relative; top: -.42em;
   margin-left: .14em;

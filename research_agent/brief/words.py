@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from urllib.parse import unquote, urlsplit
 
-from research_agent.brief.brief import Brief, Source
+from research_agent.brief.brief import Brief, LeftOut, Source
+from research_agent.brief.labels import labels_of
+from research_agent.documents import Claim
 from research_agent.limits import STOP_REASONS
+from research_agent.settings import EXTRACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A run of sentences under one heading ("" goes on under the last): the lead, bullets, or the rows of a table."""
+
+    lead: bool
+    heading: str
+    columns: tuple[str, ...] | None  # of a table, also where it has no head; None for sentences
+    bullets: list[list[Claim]]  # sentences by bullet; a row is a bullet of one
+
 
 _SCHEMES = ("http", "https", "file")
 
@@ -22,8 +38,32 @@ def notes(brief: Brief) -> list[str]:
         found.append(f"Partial: {reason}.")
     elif brief.outcome == "failed":
         found.append(f"Failed: {reason}.")
-    if brief.claims and brief.writer != brief.model:
+    labels = labels_of(brief.language)
+    if brief.claims and brief.writer == EXTRACTIVE != brief.model:
         found.append("The model could not write; these sentences were chosen from the sources by program.")
+    elif brief.claims and brief.rewritten:
+        found.append(labels.rewritten)
+    if brief.claims and brief.checked == "unchecked":
+        found.append(labels.unchecked)
+    return found
+
+
+def why_left_out(left_out: LeftOut, language: str) -> str:
+    """Why a sentence was left out, in a few words of the reader's language, with what it is about."""
+    reason = labels_of(language).reasons.get(left_out["code"], "")  # briefs of before codes have only words
+    return ": ".join(part for part in (reason, one_line(left_out["detail"])) if part)
+
+
+def sections(brief: Brief) -> list[Section]:
+    """What a brief says, in order: the lead, then its sections, then what the sources disagree on."""
+    found: list[Section] = []
+    for (part, heading), group in groupby(brief.claims, key=lambda claim: (claim["part"], claim["heading"])):
+        claims = list(group)
+        title_ = labels_of(brief.language).disagree if part == "disagree" else heading
+        for columns, rows in groupby(claims, key=lambda claim: tuple(claim["columns"]) if claim["cells"] else None):
+            bullets = [list(bullet) for _, bullet in groupby(rows, key=lambda claim: claim["bullet"])]
+            found.append(Section(part == "lead", title_, columns, bullets))
+            title_ = ""
     return found
 
 

@@ -76,9 +76,6 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     """Everything that says how a run is to be made, under the names of the settings; None where it is not given."""
     for flag, name, kind, metavar, meaning in _SETTINGS:
         parser.add_argument(flag, dest=name, type=kind, metavar=metavar, help=meaning)
-    parser.add_argument(
-        "--judge", action="store_true", default=None, help="ask the model about doubtful sentences, too"
-    )
     parser.add_argument("--no-input", action="store_true", default=None, help="never ask: decide, or refuse")
 
 
@@ -92,7 +89,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that were given as arguments; None where one was not."""
-    return {name: getattr(arguments, name) for name in [*(setting[1] for setting in _SETTINGS), "judge", "no_input"]}
+    return {name: getattr(arguments, name) for name in [*(setting[1] for setting in _SETTINGS), "no_input"]}
 
 
 def with_options(topic: str, options: dict[str, Any], given: argparse.Namespace) -> argparse.Namespace:
@@ -116,7 +113,7 @@ def resume_command(arguments: argparse.Namespace) -> str:
             words += [flag, str(value)]
     if arguments.format != "markdown":
         words += ["--format", arguments.format]
-    switches = ("--judge", "--no-input", "--json", "--quiet")
+    switches = ("--no-input", "--json", "--quiet")
     return shlex.join([*words, *(flag for flag in switches if getattr(arguments, flag[2:].replace("-", "_")))])
 
 
@@ -131,6 +128,8 @@ _SETTINGS: tuple[tuple[str, str, Callable[[str], Any], str, str], ...] = (
     ("--approve", "approve", str, "TOOL[,TOOL]", "ask before each call of these tools"),
     ("--model", "chosen_model", str, "PROVIDER:NAME", "chat model, or extractive (built in, needs no key)"),
     ("--writer-model", "writer_model", str, "PROVIDER:NAME", "another model for writing the brief"),
+    ("--check", "check", str, "WHO", "judges each sentence: model or program (default: model, where one writes)"),
+    ("--judge-model", "judge_model", str, "PROVIDER:NAME", "another model for judging the sentences"),
     ("--tool-calling", "tool_calling", str, "MODE", "auto, native, text or schema (default: auto)"),
     ("--max-steps", "max_steps", positive, "N", "model turns before the brief (default: 10)"),
     ("--max-usd", "max_usd", amount, "USD", "what all model calls may cost together (default: 0.50)"),

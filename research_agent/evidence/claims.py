@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from research_agent.evidence.markup import plain_lines
+from research_agent.evidence.draft import DraftPart, Unit, units
 from research_agent.evidence.sentences import split_sentences
 
 # One group of numbers: 1  1, 2  1; 2  1-3  ^1  Source 1  1†source. No expression here can backtrack far: each
@@ -28,22 +29,8 @@ _ROUND = re.compile(
 _RAISED = re.compile(r"(?<=[.。!?])[¹²³⁰⁴-⁹]{1,2}(?=\s|$)")
 _RANGE = re.compile(r"(\d{1,3})\s*[-–—]\s*(\d{1,3})")
 _LONGEST_RANGE = 20
+MOST_OPEN = 6  # lines on what is still open
 
-_BULLET = re.compile(r"^\s*(?:[-*+•◦‣▪–—]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+(?:\[[ xX]\]\s+)?")
-_HEADING = re.compile(r"^\s*(?:#{1,6}(?:\s|$)|(?:\*\*|__)[^*_]{1,200}(?:\*\*|__):?\s*$|[=\-_*]{3,}\s*$)")
-_LEAD_IN = re.compile(r"[:：]\s*(?:\*\*|__)?\s*$")
-# What code writes itself; a writer that adds it anyway is cut there.
-_OWN_SECTION = re.compile(
-    r"^\W*(?:\d+\.\s*)?(?:sources?|references|bibliography|works cited|citations|footnotes|not established"
-    r"|quellen(?:angaben|verzeichnis)?|literatur|nicht belegt|fuentes|referencias|références|bibliographie|fonti|fontes"
-    r"|referências|nguồn|tài liệu tham khảo|出典|参考文献|情報源|来源|參考資料|参考资料|출처|참고문헌"
-    r"|источники|المصادر|स्रोत)\W*$",
-    re.IGNORECASE,
-)
-_FOOTNOTE = re.compile(
-    r"^\s*(?:\[\^?\d{1,3}\]:|\[\^?\d{1,3}\]\s.{0,400}?(?:https?://|www\.)|\^?\d{1,3}\.?\s+<?https?://)"
-)
-_TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|){1,50}(?:\s*:?-{2,}:?\s*)?$")
 _ADDRESS = re.compile(
     r"\b(?:https?|ftps?|file|javascript|data):(?://)?[^\s\d]|\bwww\.[a-z0-9]|\bdoi(?:\.org/|:\s?)10\.|\b10\.\d{4,9}/[^\s]"
     r"|://[^\s\d]|\]\([^)\s]|\b[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,4}\.(?:com|org|net|edu|gov|io|info|de|fr|uk|eu|jp|cn|vn)/[^\s)]",
@@ -58,18 +45,28 @@ _EMPHASIS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DraftClaim:
-    """One sentence as the writer gave it, without its markers; `bullet` counts from 1."""
+    """One sentence, or one row of a table, as the writer gave it, without its markers; `bullet` counts from 1."""
 
     bullet: int
     text: str
     sources: tuple[int, ...]
+    part: DraftPart = "body"
+    heading: str = ""
+    columns: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
 
 
 def parse_claims(brief: str) -> list[DraftClaim]:
     """The sentences of `brief` in order. A sentence without a marker gets those of the next one in its bullet."""
-    return [
-        claim for number, bullet in enumerate(_bullets(brief), start=1) for claim in _claims_of_bullet(number, bullet)
-    ]
+    return [claim for number, unit in enumerate(units(brief), start=1) for claim in _claims_of(number, unit)]
+
+
+def limited(drafts: Sequence[DraftClaim], most: int) -> list[DraftClaim]:
+    """`drafts` with at most so many bullets and rows beside the lead: a writer that can't stop is cut."""
+    counted = dict.fromkeys(draft.bullet for draft in drafts if draft.part in ("body", "disagree"))
+    kept = set(list(counted)[:most])
+    opens = list(dict.fromkeys(draft.bullet for draft in drafts if draft.part == "open"))[:MOST_OPEN]
+    return [draft for draft in drafts if draft.part == "lead" or draft.bullet in kept or draft.bullet in opens]
 
 
 def has_url(text: str) -> bool:
@@ -82,54 +79,32 @@ def without_addresses(text: str) -> str:
     return _WHOLE_ADDRESS.sub("(address)", text)
 
 
-def _bullets(brief: str) -> list[str]:
-    bullets: list[list[str]] = []
-    open_bullet = False
-    lines = list(plain_lines(brief))
-    for position, line in enumerate(lines):
-        if _OWN_SECTION.match(line[:80]):
-            break
-        following = lines[position + 1] if position + 1 < len(lines) else ""
-        if "|" in line and (_TABLE_RULE.match(line) or _TABLE_RULE.match(following)):
-            open_bullet = False  # the rule of a table, and its head
-        elif not line.strip() or _HEADING.match(line) or _FOOTNOTE.match(line):
-            open_bullet = False
-        elif line.lstrip().startswith("|") and line.count("|") > 1:
-            bullets.append([_row(line)])
-            open_bullet = False
-        elif open_bullet and not _BULLET.match(line):
-            bullets[-1].append(line.strip())
-        else:
-            bullets.append([_BULLET.sub("", line).strip()])
-            open_bullet = True
-    joined = (" ".join(parts) for parts in bullets)
-    # "There are three kinds:" only leads to what follows; it says nothing that a source could say.
-    return [bullet for bullet in joined if not (_LEAD_IN.search(bullet[-8:]) and not _MARKER.search(bullet))]
-
-
-def _row(line: str) -> str:
-    """A row of a table as a sentence: the first cell names what the others are about."""
-    head, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
-    rest = ", ".join(cell for cell in cells if cell)
-    return f"{head}: {rest}" if head and rest else head or rest
-
-
-def _claims_of_bullet(number: int, bullet: str) -> list[DraftClaim]:
-    text, markers = _take_markers(bullet)
+def _claims_of(number: int, unit: Unit) -> list[DraftClaim]:
+    text, markers = _take_markers(unit.text)
+    about = (unit.part, _without_emphasis(_take_markers(unit.heading)[0]).strip())
+    if unit.cells:
+        numbers = tuple(dict.fromkeys(number for _, group in markers for number in group))
+        columns, cells = (tuple(_plain(cell) for cell in row) for row in (unit.columns, unit.cells))
+        said = _without_emphasis(text)
+        return [DraftClaim(number, said, numbers, *about, columns, cells)] if any(map(str.isalnum, said)) else []
     spans = [span for span in split_sentences(text) if any(map(str.isalnum, text[slice(*span)]))]
     if not spans:
         return []
     cited: list[list[int]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
-    for position, numbers in markers:
+    for position, numbers_there in markers:
         # A marker after the stop stands where the next sentence begins, and belongs to the one that it follows.
-        cited[max(0, bisect_left(starts, position) - 1)].extend(numbers)
+        cited[max(0, bisect_left(starts, position) - 1)].extend(numbers_there)
     claims: list[DraftClaim] = []
     following: tuple[int, ...] = ()
-    for (start, end), numbers in zip(reversed(spans), reversed(cited), strict=True):
-        following = tuple(dict.fromkeys(numbers)) or following
-        claims.append(DraftClaim(number, _without_emphasis(text[start:end]), following))
+    for (start, end), numbers_there in zip(reversed(spans), reversed(cited), strict=True):
+        following = tuple(dict.fromkeys(numbers_there)) or following
+        claims.append(DraftClaim(number, _without_emphasis(text[start:end]), following, *about))
     return claims[::-1]
+
+
+def _plain(cell: str) -> str:
+    return _without_emphasis(_take_markers(cell)[0]).strip()
 
 
 def _take_markers(bullet: str) -> tuple[str, list[tuple[int, list[int]]]]:

@@ -24,8 +24,9 @@ class ResearchContext:
     journal: Journal = field(default_factory=NoJournal)
     model_name: str = "model"  # as in the journal: provider:name
     length: Literal["short", "standard", "long"] = "standard"  # of the brief
-    judge: bool = False  # whether a model gives a second opinion on doubtful sentences
+    check: Literal["model", "program"] = "model"  # who judges the sentences that a model wrote
     writer_name: str = ""  # where another model writes the brief
+    judge_name: str = ""  # where another one judges it
     model_timeout: float = 120.0  # seconds for one attempt
     deadline: float | None = None  # time.monotonic() when the run's time is up: no call waits beyond it
     max_prompt_tokens: int | None = 32_000  # estimated; above it older turns are compacted before they are sent

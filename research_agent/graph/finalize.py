@@ -1,39 +1,23 @@
-"""The node `finalize`: a brief from the ledger, every claim of it checked.
-
-Nothing here can lose what was collected: if the model can't write, the built-in writer does, and the brief says so.
-"""
+"""The node `finalize`: a brief from the ledger, every sentence of it checked (see `graph.writing`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
 from research_agent import prompts
 from research_agent.brief.brief import Brief, outcome_of
 from research_agent.brief.markdown import to_markdown
-from research_agent.documents import Citation, Claim
-from research_agent.errors import ModelError
-from research_agent.evidence.check.verdicts import (
-    INSTRUCTION,
-    better_draft,
-    choose_evidence,
-    judge_claims,
-    quote_instead,
-)
-from research_agent.evidence.claims import parse_claims, without_addresses
 from research_agent.graph.context import Node, ResearchContext, context_of
 from research_agent.graph.sanitize import last_turn
 from research_agent.graph.state import ResearchState
-from research_agent.limits import DONE, REPEATING, SOURCES_FAILED, STAGNANT, may_call_model
-from research_agent.models.call import CallSite, call_model
-from research_agent.models.extractive import write_brief
-from research_agent.models.judge import second_opinion
+from research_agent.graph.writing import BuiltInWriter, Judge, ModelWriter, Writer, Written, write_checked
+from research_agent.limits import DONE, REPEATING, SOURCES_FAILED, STAGNANT
 from research_agent.settings import EXTRACTIVE
-from research_agent.storage.journal import Purpose, Turn
+from research_agent.storage.journal import Turn
 
 # What ToolNode and the guard say of calls that never came to a search: wrong arguments, a limit, a person's no.
 _NOT_A_SEARCH = (
@@ -42,8 +26,8 @@ _NOT_A_SEARCH = (
 )
 
 
-def make_finalize(model: BaseChatModel) -> Node:
-    """The node, with `model` as writer."""
+def make_finalize(model: BaseChatModel, judge: BaseChatModel | None = None) -> Node:
+    """The node, with `model` as writer and `judge`, or the writer, as judge."""
 
     async def finalize(state: ResearchState, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
         context = context_of(state, runtime)
@@ -51,14 +35,16 @@ def make_finalize(model: BaseChatModel) -> Node:
         reason = state.get("stop_reason") or DONE
         if not ledger and reason in (DONE, STAGNANT, REPEATING, "max_steps") and _no_search_worked(state):
             reason = SOURCES_FAILED
-        claims, writer = await _write(state, ledger, model, context, runtime) if ledger else ([], "")
-        kept = [claim for claim in claims if claim["verdict"] == "supported"]
+        written = await _write(state, model, judge, context, runtime) if ledger else Written([], "", "program")
+        kept = any(claim["verdict"] == "supported" for claim in written.claims)
         result: dict[str, Any] = {
             "stop_reason": reason,
-            "outcome": outcome_of(reason, has_claims=bool(kept)),
-            "writer": writer,
-            "claims": claims,
-            "not_established": list(dict.fromkeys(_dropped(c) for c in claims if c["verdict"] != "supported")),
+            "outcome": outcome_of(reason, has_claims=kept),
+            "writer": written.writer,
+            "claims": written.claims,
+            "open": written.open,
+            "checked": written.checked,
+            "rewritten": written.rewritten,
         }
         answer, _ = last_turn(state.get("messages", []))
         # A turn that asked for tools has its row from sanitize already; this adds the one that stopped.
@@ -94,60 +80,20 @@ def _no_search_worked(state: ResearchState) -> bool:
 
 async def _write(
     state: ResearchState,
-    ledger: Sequence[Citation],
     model: BaseChatModel,
+    judge: BaseChatModel | None,
     context: ResearchContext,
     runtime: Runtime[ResearchContext],
-) -> tuple[list[Claim], str]:
-    """The checked claims, and who wrote them."""
-    least, most = prompts.BULLETS[context.length]
-    evidence = choose_evidence(state["topic"], ledger)
-    titled = [(number, ledger[number - 1]["title"], passages) for number, passages in evidence]
-    request = prompts.render_evidence(state["topic"], titled, most)
-    messages = [SystemMessage(prompts.WRITER.format(least=least, most=most)), HumanMessage(request)]
-    step = state.get("step_count", 0)
-    writer = context.writer_name or context.model_name
-    claims: list[Claim] = []
-
-    async def write(purpose: Purpose) -> tuple[str, list[Claim]]:
-        if not may_call_model(context.journal.spending, context.seconds, context.limits):
-            raise ModelError("nothing is left of the limits for a model call: the built-in writer writes")
-        site = CallSite(step, purpose, model_name=writer)
-        draft = await call_model(model, messages, site, context, runtime.stream_writer)
-        return draft.text, judge_claims(parse_claims(draft.text), ledger, most)
-
-    try:
-        text, claims = await write("write")
-        problems = [claim for claim in claims if claim["verdict"] != "supported"]
-        if problems:
-            messages += [AIMessage(text), HumanMessage(_repair_request(problems))]
-            claims = better_draft(claims, (await write("repair"))[1])
-        if context.judge and may_call_model(context.journal.spending, context.seconds, context.limits):
-            site = CallSite(step, "judge", model_name=writer)
-            claims = await second_opinion(claims, model, site, context, runtime.stream_writer)
-    except ModelError as error:
-        runtime.stream_writer({"problem": str(error)})
-    claims = quote_instead(claims, ledger)
-    if any(claim["verdict"] == "supported" for claim in claims):
-        return claims, writer
-    own = judge_claims(parse_claims(write_brief(state["topic"], evidence, most)), ledger, most)
-    return own or claims, EXTRACTIVE
-
-
-def _dropped(claim: Claim) -> str:
-    """The line of a sentence that was dropped. What a page orders is not even repeated there."""
-    if claim["reason"] == INSTRUCTION:
-        return f"A sentence was left out: {INSTRUCTION}"
-    return f"{without_addresses(claim['text'])} — {without_addresses(claim['reason'])}"
-
-
-def _repair_request(problems: Sequence[Claim]) -> str:
-    lines = []
-    for claim in problems:
-        closest = (
-            f' Closest passage, in [{claim["quote_source"]}]: "{prompts.fenced(claim["quote"])}"'
-            if claim["quote"]
-            else ""
-        )
-        lines.append(f'- "{claim["text"]}": {claim["reason"]}.{closest}')
-    return prompts.REPAIR.format(problems="\n".join(lines))
+) -> Written:
+    topic, ledger, step = state["topic"], state.get("citations", []), state.get("step_count", 0)
+    most = prompts.BULLETS[context.length][1]
+    name, report = context.writer_name or context.model_name, runtime.stream_writer
+    if name == EXTRACTIVE:
+        nobody = Judge(None, "", ledger, topic, step, context, report)
+        return await write_checked(topic, BuiltInWriter(most), nobody, most)
+    questions = [question["text"] for question in state.get("questions", [])]
+    writer: Writer = ModelWriter(model, name, ledger, questions, step, context, report)
+    judging = (judge or model) if context.check == "model" else None
+    return await write_checked(
+        topic, writer, Judge(judging, context.judge_name or name, ledger, topic, step, context, report), most
+    )

@@ -28,8 +28,10 @@ def build_graph(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     *,
     writer: BaseChatModel | None = None,
+    judge: BaseChatModel | None = None,
 ) -> ResearchGraph:
-    """The research graph for any chat model with tool calling; `writer` writes the brief if it is another one.
+    """The research graph for any chat model with tool calling; `writer` writes the brief if it is another one,
+    `judge` judges its sentences if that is not the writer.
 
     Input: ``{"topic": "…"}``, optionally ``"max_steps"``. Output: the state, with ``final_brief`` as Markdown.
     Without a `ResearchContext` it runs with default limits and no journal. A tool adds to the ledger by
@@ -40,7 +42,7 @@ def build_graph(
     graph.add_node("reason", make_reason(model, tools))
     graph.add_node("tools", ToolNode(list(tools), awrap_tool_call=guard_tool_call))
     graph.add_node("sanitize", sanitize)
-    graph.add_node("finalize", make_finalize(writer or model))
+    graph.add_node("finalize", make_finalize(writer or model, judge))
     graph.add_edge(START, "reason")
     graph.add_conditional_edges("reason", _after_reason)
     graph.add_edge("tools", "sanitize")

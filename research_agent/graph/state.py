@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypedDict, cast
 from langchain_core.messages import AnyMessage
 from langgraph.channels import DeltaChannel
 
-from research_agent.documents import Citation, Claim
+from research_agent.documents import Citation, Claim, Question
 
 # A full copy each so many updates bounds the replay when a thread is loaded; runs are far shorter.
 _SNAPSHOT_EVERY = 1000
@@ -63,6 +63,7 @@ class ResearchState(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=_SNAPSHOT_EVERY)]
     citations: Annotated[list[Citation], DeltaChannel(merge_citations, snapshot_frequency=_SNAPSHOT_EVERY)]
     seen_urls: Annotated[list[str], DeltaChannel(append_urls, snapshot_frequency=_SNAPSHOT_EVERY)]
+    questions: list[Question]
     replies: dict[str, str]  # of a person to calls of the last turn, by call id
     step_count: int
     max_steps: int
@@ -71,9 +72,18 @@ class ResearchState(TypedDict, total=False):
     outcome: str
     writer: str
     claims: list[Claim]
-    not_established: list[str]
+    open: list[str]
+    checked: str
+    rewritten: bool
     final_brief: str
 
 
 # What lets a thread go on behind `sanitize`, whatever had ended it: the next node is `reason`.
-GOING_ON: ResearchState = {"stop_reason": "", "outcome": "", "final_brief": "", "claims": [], "stagnant_turns": 0}
+GOING_ON: ResearchState = {
+    "stop_reason": "",
+    "outcome": "",
+    "final_brief": "",
+    "claims": [],
+    "open": [],
+    "stagnant_turns": 0,
+}

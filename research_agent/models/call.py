@@ -40,6 +40,15 @@ _CURED_BY_LESS: frozenset[Kind] = frozenset({"context_overflow", "prompt_blocked
 _CURED_BY_ADVICE: frozenset[Kind] = frozenset({"bad_call", "truncated", "refused", "empty"})
 
 
+_DOING = {
+    "reason": "thinking",
+    "write": "writing",
+    "judge": "checking each sentence",
+    "repair": "correcting",
+    "rewrite": "writing again",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class CallSite:
     """Where in a run a call belongs: its key in the journal, the tools that it offers, and the model that it calls."""
@@ -71,7 +80,7 @@ async def call_model(
         text = f"{name} is resting for {seconds:.0f} s, because its last calls failed"
         await call.record(tried + 1, text)
         raise ModelError(text, "server")
-    report({"waiting": f"{name} ({'writing' if site.purpose != 'reason' else 'thinking'})"})
+    report({"waiting": f"{name} ({_DOING[site.purpose.partition('_')[0]]})"})
     while True:
         if not may_call_model(context.journal.spending, context.seconds, context.limits):
             raise ModelError("nothing is left of the limits for a model call", "limit")

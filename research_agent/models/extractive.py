@@ -80,10 +80,7 @@ class ExtractiveChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         tools = {tool["function"]["name"] for tool in kwargs.get("tools") or []}
-        evidence = [m.text for m in messages if isinstance(m, HumanMessage) and "<evidence>" in m.text]
-        if evidence:
-            answer = AIMessage(_write(evidence[-1]))
-        elif {"search_web", "fetch_url"} <= tools and kwargs.get("tool_choice") != "none":
+        if {"search_web", "fetch_url"} <= tools and kwargs.get("tool_choice") != "none":
             answer = _next_turn(_take_notes(messages))
         else:
             answer = AIMessage("DONE")
@@ -95,14 +92,6 @@ def write_brief(topic: str, evidence: Sequence[tuple[int, Sequence[Any]]], most:
     """At most so many bullets of sentences chosen from `evidence` (source number, passages), each with its [n]."""
     chosen = select_sentences(topic, evidence, most)
     return "\n".join(f"- {sentence.text} [{sentence.source}]" for sentence in chosen)
-
-
-_NOTHING = "# Nothing in the evidence is about this topic"  # a heading: no sentence of a brief, and no empty answer
-
-
-def _write(request: str) -> str:
-    evidence = list(prompts.read_evidence(request))
-    return write_brief(prompts.read_topic(request), evidence, prompts.read_bullets(request)) or _NOTHING
 
 
 def _take_notes(messages: Sequence[BaseMessage]) -> _Notes:

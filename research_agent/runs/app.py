@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from research_agent.runs.fork import Origin
     from research_agent.runs.sources import Sources
 
-    Models = tuple[BaseChatModel, BaseChatModel | None]
+    Models = tuple[BaseChatModel, BaseChatModel | None, BaseChatModel | None]
 
 # After a stop request: how long a step may go on, then how long its clean-up may take. Together under 2 s.
 _GRACE_SECONDS = 1.2
@@ -198,16 +198,17 @@ class _Job:
 
     @asynccontextmanager
     async def _open_models(self) -> AsyncIterator[Models]:
-        """The model, and another one for writing if there is one: of this event loop, closed at the end."""
+        """The model, and others for writing and judging if there are: of this event loop, closed at the end."""
         from research_agent.models.load import open_model, options_of
 
         options = options_of(self.settings)
         async with AsyncExitStack() as stack:
             model = await stack.enter_async_context(open_model(self.settings.model, options))
-            writer = None
-            if self.settings.writer_model:
-                writer = await stack.enter_async_context(open_model(self.settings.writer_model, options))
-            yield model, writer
+            writer, judge = [
+                await stack.enter_async_context(open_model(name, options)) if name else None
+                for name in (self.settings.writer_model, self.settings.judge_model)
+            ]
+            yield model, writer, judge
 
     def _make_runner(
         self, pool: Pool, run: Run, token: int, sources: Sources, models: Models, limits: Limits, start: Start
@@ -221,7 +222,7 @@ class _Job:
         from research_agent.storage.journal import PostgresJournal
         from research_agent.tools.ask_human import make_ask_human
 
-        settings, (model, writer) = self.settings, models
+        settings, (model, writer, judge) = self.settings, models
         context = ResearchContext(
             limits=limits,
             journal=PostgresJournal(pool, run.thread_id, token),
@@ -234,12 +235,13 @@ class _Job:
             breaker=PROCESS_BREAKER,
             ceiling_price=settings.ceiling_price,
             approve=settings.approved_tools,
-            judge=settings.judge,
+            check=settings.check,
+            judge_name=settings.judge_model or "",
             person=not settings.no_input,
             seconds_before=start.seconds,
         )
         tools = sources.tools() if settings.no_input else [*sources.tools(), make_ask_human()]
-        graph = build_graph(model, tools, make_saver(pool), writer=writer)
+        graph = build_graph(model, tools, make_saver(pool), writer=writer, judge=judge)
         return ThreadRunner(graph, run.thread_id, token, context, self.watch)
 
     async def _record(self, pool: Pool, run: Run, token: int, start: Start, state: dict[str, Any]) -> Brief:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from research_agent.brief.brief import Brief
-from research_agent.documents import Claim, Passage
+from research_agent.documents import Citation, Claim, Passage
 from research_agent.errors import SourceError, UsageError
 from research_agent.evidence.check.support import check_support
-from research_agent.evidence.check.verdicts import SECOND_OPINION
+from research_agent.evidence.check.vetoes import veto
+from research_agent.evidence.claims import DraftClaim
 from research_agent.runs.sources import open_sources
 from research_agent.settings import Settings
 from research_agent.storage.database import fetch, open_database
@@ -51,8 +52,12 @@ async def verify(
         brief = Brief.from_dict(run.brief)
         rows = await fetch(pool, "kept_claims", thread_id=thread_id)
         numbers = sorted({n for claim in brief.claims for n in claim["sources"]} | {s.number for s in brief.sources})
-        pages = {row["number"]: row for row in await fetch(pool, "cited_pages", thread_id=thread_id, numbers=numbers)}
-    findings = [_check(claim, row, pages) for claim, row in zip_longest(brief.claims, rows)]
+        published = {source.number: source.published for source in brief.sources}
+        pages = {
+            row["number"]: row | {"published": published.get(row["number"], "")}
+            for row in await fetch(pool, "cited_pages", thread_id=thread_id, numbers=numbers)
+        }
+    findings = [_check(claim, row, pages, brief.topic) for claim, row in zip_longest(brief.claims, rows)]
     for source in brief.sources:
         page = pages.get(source.number, {})
         if (page.get("url"), page.get("content_hash")) != (source.url, source.content_hash):
@@ -62,7 +67,7 @@ async def verify(
     return findings
 
 
-def _check(claim: Claim | None, row: dict[str, Any] | None, pages: _Pages) -> Finding:
+def _check(claim: Claim | None, row: dict[str, Any] | None, pages: _Pages, topic: str) -> Finding:
     """One sentence. `row` is what the table of claims has of it: SQL must not show another brief than was printed."""
     if claim is None or row is None:
         text = claim["text"] if claim else str(row and row["text"])
@@ -78,10 +83,29 @@ def _check(claim: Claim | None, row: dict[str, Any] | None, pages: _Pages) -> Fi
     for source, start, end, text in _quotes(claim):
         if source not in claim["sources"] or not text or pages[source]["text"][start:end] != text:
             return Finding(what, "wrong", f"its passage does not stand at its offsets in [{source}]")
+    if claim["judge"]:
+        # No second judge is asked: what can be computed again must still hold.
+        found = veto(_draft(claim), _ledger(pages), topic)
+        why = f"judged by {claim['judge']}" if found is None else f"{found.code}: {found.detail}"
+        return Finding(what, "wrong" if found else "ok", why)
     verdict = check_support(claim["text"], [(number, _passages(pages[number])) for number in claim["sources"]])
-    if verdict.level == "partly" and claim["reason"].startswith(SECOND_OPINION):
-        return Finding(what, "ok", claim["reason"])
-    return Finding(what, "ok" if verdict.level == "supported" else "wrong", verdict.reason)
+    why = ": ".join(part for part in (verdict.code, verdict.detail) if part)
+    return Finding(what, "ok" if verdict.level == "supported" else "wrong", why)
+
+
+def _draft(claim: Claim) -> DraftClaim:
+    return DraftClaim(claim["bullet"], claim["text"], tuple(claim["sources"]))
+
+
+def _ledger(pages: _Pages) -> list[Citation]:
+    """The cited sources at their places in the ledger; nothing is known of the others."""
+    nothing: dict[str, Any] = {"title": "", "published": "", "passages": []}
+    return [
+        cast(Citation, {**nothing, **pages.get(number, {}), "passages": _passages(pages[number])})
+        if number in pages
+        else cast(Citation, nothing)
+        for number in range(1, max(pages, default=0) + 1)
+    ]
 
 
 def _quotes(claim: Claim) -> list[tuple[int, int, int, str]]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from research_agent.documents import SearchHit
 from research_agent.errors import UsageError
+from research_agent.language import guess_language
 from research_agent.search.answers import choose, dig, make_hit, objects, short_query, text
 from research_agent.search.api import Api
 from research_agent.search.base import SearchError, Setup, Trouble
-from research_agent.search.language import guess_language
 
 if TYPE_CHECKING:
     from research_agent.web.client import GuardedClient

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage, ToolMessage, message_to_dict, messages_from_dict
 from psycopg.types.json import Jsonb
@@ -22,7 +22,9 @@ from research_agent.text import clean_json
 from research_agent.tracing import semantic_names
 from research_agent.urls import canonical_url
 
-Purpose = Literal["reason", "write", "repair", "judge"]
+Purpose = str
+"""What a model call is for: reason, write, judge, repair, judge_repair, rewrite or judge_rewrite; where one takes
+several calls, the second and later ones have their number behind it, as in judge_2."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,12 @@ from research.runs where thread_id = %(thread_id)s
 
 -- name: kept_claims
 -- The kept sentences of a brief, as the brief has them.
-select bullet, text, sources, quote, quote_source, quote_start as "start", quote_end as "end", others
+select bullet, part, heading, columns, cells, text, sources, basis, quote, quote_source, quote_start as "start", quote_end as "end", others
 from research.claims where thread_id = %(thread_id)s and verdict = 'supported' order by position
 
 -- name: cited_pages
 -- Some sources of a run: what the model was shown of each, and the page.
-select s.number, s.url, s.content_hash, s.passages, p.text
+select s.number, s.url, s.title, s.content_hash, s.passages, p.text
 from research.citations s join research.pages p using (content_hash)
 where s.thread_id = %(thread_id)s and s.number = any(%(numbers)s) order by s.number
 
@@ -75,11 +75,13 @@ where thread_id = %(thread_id)s
 -- name: finish_run
 -- Record how the run ended, with its claims, in one statement.
 with claims as (
-    insert into research.claims
-    select %(thread_id)s, position, bullet, text, sources, verdict, reason, score, quote, nullif(quote_source, 0), "start", "end", others, %(token)s
-    from jsonb_to_recordset(%(claims)s) as c(position integer, bullet integer, text text, sources integer[],
-        verdict text, reason text, score real, quote text, quote_source integer, "start" integer, "end" integer,
-        others jsonb)
+    insert into research.claims (thread_id, position, bullet, part, heading, columns, cells, text, sources, verdict, code, detail,
+        basis, judge, score, quote, quote_source, quote_start, quote_end, others, lease_token)
+    select %(thread_id)s, position, bullet, part, heading, columns, cells, text, sources, verdict, code, detail,
+        basis, judge, score, quote, nullif(quote_source, 0), "start", "end", others, %(token)s
+    from jsonb_to_recordset(%(claims)s) as c(position integer, bullet integer, part text, heading text, columns jsonb, cells jsonb,
+        text text, sources integer[], verdict text, code text, detail text, basis text, judge text, score real, quote text,
+        quote_source integer, "start" integer, "end" integer, others jsonb)
     on conflict (thread_id, position) do nothing)
 update research.runs
 set waiting_for = null, finished_at = %(finished_at)s, outcome = %(outcome)s, stop_reason = %(stop_reason)s, brief = %(brief)s, lease_token = %(token)s
@@ -505,7 +507,7 @@ select row_to_json(t)::text as row from research.steps t where thread_id = %(thr
 
 -- name: export_model_calls
 select row_to_json(t)::text as row from research.model_calls t where thread_id = %(thread_id)s
-order by step, array_position(array['reason', 'write', 'repair', 'judge'], purpose), attempt
+order by step, purpose <> 'reason', started_at, purpose, attempt
 
 -- name: export_tool_calls
 select row_to_json(t)::text as row from research.tool_calls t where thread_id = %(thread_id)s order by step, started_at, tool_call_id

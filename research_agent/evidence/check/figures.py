@@ -149,6 +149,13 @@ def missing_quantities(claim: Quantities, quotes: Sequence[str]) -> list[str]:
     return missing
 
 
+def date_missing(date: Date, known: Quantities) -> bool:
+    """Whether a date stands nowhere among `known`, not even in parts that stand apart."""
+    years: set[Decimal | str] = {value for figure in known.figures for value in figure.values}
+    years |= {Decimal(other.year) for other in known.dates if other.year}
+    return not _has_date(date, known.dates, years)
+
+
 def _has_date(date: Date, dates: Sequence[Date], years: set[Decimal | str]) -> bool:
     if any(date.within(other) for other in dates):
         return True

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from research_agent.documents import Code
 from research_agent.evidence.check.alignment import Reading, coverage, meet
 from research_agent.evidence.check.figures import missing_quantities, quantities
 from research_agent.evidence.check.lexicon import ARTICLES, LEANING
@@ -17,11 +18,11 @@ from research_agent.evidence.check.places import misplaced, other_subject
 from research_agent.evidence.check.polarity import negation_differs, reversal
 from research_agent.evidence.check.tokens import Token
 
-ADDITION = "the cited passages do not say "  # and then the words
+Objection = tuple[Code, str]  # why a claim does not stand, and the words that it is about
 _CLAUSE = 0.5  # share of each clause that one sentence must hold
 _ADDED = 3  # words in a row that the quote lacks
 _CLAUSE_WORDS = 3  # a shorter clause says too little to be checked alone
-_LEANING_UNSPACED = ("これ", "それ", "この", "その", "彼", "同", "他", "她", "它", "该", "这", "此")
+LEANING_UNSPACED = ("これ", "それ", "この", "その", "彼", "同", "他", "她", "它", "该", "这", "此")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,11 @@ class WeighedClaim:
         return sum(self.tokens[i].is_content for i in indices)
 
 
-def objection_to(claim: WeighedClaim, readings: Sequence[Reading]) -> str:
-    """What speaks against a claim whose words and numbers stand there, or ""."""
+def objection_to(claim: WeighedClaim, readings: Sequence[Reading]) -> Objection | None:
+    """What speaks against a claim whose words and numbers stand there, or None."""
     names = [t.raw for t in claim.tokens if t.kind == "name" and not any(meet(t, s)[0] for s in readings)]
     if names:
-        return f"{', '.join(names[:3])} does not stand in the passage"
+        return "part", ", ".join(names[:3])
     parts = clauses(claim)
     carried = [_carrier(part, readings) for part in parts]
     for position, (part, carrier) in enumerate(zip(parts, carried, strict=True)):
@@ -61,17 +62,15 @@ def objection_to(claim: WeighedClaim, readings: Sequence[Reading]) -> str:
             return objection
     carriers = [readings[i] for i in sorted(set(carried))]
     if turned := reversal(claim.tokens, carriers):
-        return turned
+        return "doubt", turned
     if negation_differs(claim.tokens, carriers):
-        return "one of claim and passage negates, the other does not"
+        return "doubt", ""
     if addition := _addition(claim, readings):
-        return f'{ADDITION}"{addition}"'
+        return "part", addition
     for sentence, group in zip(carriers, _carried(parts, carried), strict=True):
-        if name := misplaced(group, sentence):
-            return f"{name} has another place in the passage"
-        if subject := other_subject(group, sentence):
-            return f"the passage says this of {subject}"
-    return ""
+        if moved := misplaced(group, sentence) or other_subject(group, sentence):
+            return "doubt", moved
+    return None
 
 
 def _addition(claim: WeighedClaim, readings: Sequence[Reading]) -> str:
@@ -100,30 +99,30 @@ def _carrier(part: WeighedClaim, readings: Sequence[Reading]) -> int:
     return max(range(len(readings)), key=lambda i: coverage(part.tokens, part.weights, [readings[i]]))
 
 
-def _against_part(part: WeighedClaim, readings: Sequence[Reading], carrier: int, *, first: bool) -> str:
+def _against_part(part: WeighedClaim, readings: Sequence[Reading], carrier: int, *, first: bool) -> Objection | None:
     """What speaks against a clause: one sentence must say it, with what that one leans on."""
     around = [readings[carrier]]
     if carrier and _leans(readings[carrier]):
         around.append(readings[carrier - 1])
     if coverage(part.tokens, part.weights, around) < _CLAUSE:
-        return "the cited passages say only a part of this"
+        return "part", ""
     # A word that only another sentence has: two sentences were run together, or a name went to the wrong one.
     foreign = [t for t in part.tokens if t.kind in ("word", "name") and not any(meet(t, s)[0] for s in around)]
     borrowed = [t for t in foreign if any(meet(t, sentence)[0] for sentence in readings)]
     names = [token for token in foreign if token.kind == "name"]
     if names or len(borrowed) > 1:
-        return f"{(names or borrowed)[0].raw} does not stand in the sentence that says this"
+        return "doubt", (names or borrowed)[0].raw
     head = next((token for token in part.tokens if token.kind in ("word", "name")), None)
     if first and head and not any(meet(head, sentence)[0] for sentence in around):
-        return f"the sentence that says this does not speak of {head.raw}"
+        return "doubt", head.raw
     stated = quantities(part.wording)
     if missing := missing_quantities(stated, [readings[carrier].text]):
-        return f"{missing[0]} does not stand in the sentence that says this"
-    return ""
+        return "doubt", missing[0]
+    return None
 
 
 def _leans(sentence: Reading) -> bool:
-    if sentence.text.startswith(_LEANING_UNSPACED):
+    if sentence.text.startswith(LEANING_UNSPACED):
         return True
     first = sentence.tokens[0].raw.casefold() if sentence.tokens else ""
     # "The company …" leans, "The LangGraph saver …" need not.

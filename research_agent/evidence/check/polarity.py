@@ -34,7 +34,7 @@ def _opposites() -> dict[str, frozenset[str]]:
 
 
 def reversal(claim: Sequence[Token], carriers: Sequence[Reading]) -> str:
-    """What is wrong where the sentences that carry the claim have the opposite of one of its words; "" if nothing."""
+    """A word of the claim of which the sentences that carry it have the opposite; "" if there is none."""
     stated = Counter(token.stem for token in claim)
     known = Counter(token.stem for sentence in carriers for token in sentence.tokens)
     for index, token in enumerate(claim):
@@ -45,7 +45,7 @@ def reversal(claim: Sequence[Token], carriers: Sequence[Reading]) -> str:
             opposites += _negated_forms(token.stem, known)
         for other in opposites:
             if known[other] > stated[other] and _same_place(index, claim, other, carriers):
-                return f'"{token.raw}" where the passage has the opposite'
+                return token.raw
     return ""
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from research_agent.documents import Passage
+from research_agent.documents import Code, Passage
 from research_agent.evidence.check.alignment import Reading, coverage, meet, read
 from research_agent.evidence.check.figures import missing_quantities, quantities
 from research_agent.evidence.check.objections import WeighedClaim, clauses, objection_to
@@ -31,15 +31,13 @@ Level = Literal["supported", "partly", "not"]
 # generated false claims pass (median of five folds over xquad_en); ExpertQA cannot choose it, see there.
 SUPPORTED = 0.88
 PARTLY = 0.54
-# Reasons of a "partly" that is a matter of wording: see `may_be_lifted`.
-ONLY_A_PART = "the cited passages say only a part of this"
-ONLY_NAMES = "only its names and numbers stand in the passage, which may be in another language"
 _LONGEST = 2000  # characters of a claim
 _COMMON = 0.4  # weight of a word that every sentence has, against 1 for one that none has
 _WINDOW = 3  # sentences
 _JUDGED = 6  # windows that are looked at closely
 _RANK = {"not": 0, "partly": 1, "supported": 2}
 _LONGER = 0.02  # what each further sentence of a quote must add to be worth it
+_FIGURE = 0.15  # what a figure or date in common counts beside words
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Verdict:
 
     Attributes:
         level: ``supported``; ``partly``, the doubtful middle that a person or a model may decide; or ``not``.
-        reason: what is missing, "" when supported.
+        code, detail: why not, "" when supported, and the words that it is about.
         score: 0 to 1, the share of the claim's content that the quote holds.
         source, start, end, quote: the closest passage: ``quote == text[start:end]`` of source `source`
             (0 and empty when there is nothing close).
@@ -66,7 +64,8 @@ class Verdict:
     """
 
     level: Level
-    reason: str
+    code: Code
+    detail: str
     score: float
     source: int = 0
     start: int = 0
@@ -100,15 +99,35 @@ def check_support(claim: str, evidence: Sequence[tuple[int, Sequence[Passage]]])
     others leave open.
     """
     if len(claim) > _LONGEST:
-        return Verdict("not", "it is too long to be one sentence", 0.0)
+        return Verdict("not", "too_long", "", 0.0)
     windows = {number: list(_windows(number, passages)) for number, passages in evidence}
     if not any(windows.values()):
-        return Verdict("not", "it cites no passage that was read", 0.0)
+        return Verdict("not", "no_source", "", 0.0)
     weighed = _weigh(claim, [window for group in windows.values() for window in group if len(window.readings) == 1])
     if not sum(weighed.weights):
-        return Verdict("not", "it has no content that could be checked", 0.0)
+        return Verdict("not", "unsaid", "", 0.0)
     verdicts = {number: _best(weighed, group) for number, group in windows.items()}
     return _together(weighed, verdicts, windows) if len(verdicts) > 1 else next(iter(verdicts.values()))
+
+
+def closest_quotes(claim: str, evidence: Sequence[tuple[int, Sequence[Passage]]]) -> list[Quote]:
+    """Of each source the piece of its passages that comes nearest to `claim`, whatever language it is in.
+
+    For a reader who wants to see what a sentence stands on; it decides nothing.
+    """
+    windows = {number: list(_windows(number, passages)) for number, passages in evidence}
+    weighed = _weigh(claim, [window for group in windows.values() for window in group if len(window.readings) == 1])
+    return [max(group, key=lambda w: _nearness(weighed, w)).quote for group in windows.values() if group]
+
+
+def _nearness(claim: WeighedClaim, window: _Window) -> tuple[float, float, int]:
+    stated, there = quantities(claim.text), quantities(window.text)
+    figures = sum(any(figure.values & other.values for other in there.figures) for figure in stated.figures)
+    dates = sum(any(date.within(other) for other in there.dates) for date in stated.dates)
+    longer = _LONGER * len(window.readings)
+    score = coverage(claim.tokens, claim.weights, window.readings) if sum(claim.weights) else 0.0
+    # Where no word is shared, as between languages, figures, dates and names lead there.
+    return score + _FIGURE * (figures + dates) - longer, -longer, -window.start
 
 
 def _together(claim: WeighedClaim, verdicts: dict[int, Verdict], windows: dict[int, list[_Window]]) -> Verdict:
@@ -118,7 +137,7 @@ def _together(claim: WeighedClaim, verdicts: dict[int, Verdict], windows: dict[i
         others = [verdict for number, verdict in verdicts.items() if number != best.source]
         silent = [number for number, verdict in verdicts.items() if verdict.level == "not"]
         if silent:
-            return replace(best, level="partly", reason=f"[{silent[0]}] does not say this")
+            return replace(best, level="partly", code="unsaid", detail=f"[{silent[0]}]")
         return replace(best, others=tuple(Quote(v.source, v.start, v.end, v.quote) for v in others))
     return _shared_out(claim, windows) or best
 
@@ -146,7 +165,7 @@ def _best(claim: WeighedClaim, windows: Sequence[_Window], *, subject: bool = Fa
     scored = [(coverage(claim.tokens, claim.weights, window.readings), window) for window in windows]
     scored.sort(key=lambda pair: pair[0] - _LONGER * len(pair[1].readings), reverse=True)
     judged = [_judge(claim, score, window, subject=subject) for score, window in scored[:_JUDGED] if score > 0]
-    return max(judged, key=_order, default=Verdict("not", "the cited passages do not say this", 0.0))
+    return max(judged, key=_order, default=Verdict("not", "unsaid", "", 0.0))
 
 
 def _order(verdict: Verdict) -> tuple[int, float, int, int, int]:
@@ -155,28 +174,27 @@ def _order(verdict: Verdict) -> tuple[int, float, int, int, int]:
 
 
 def _judge(claim: WeighedClaim, score: float, window: _Window, *, subject: bool = False) -> Verdict:
-    level, reason = _level(claim, score, window)
+    level, code, detail = _level(claim, score, window)
     if level == "supported" and subject and _drops_subject(claim, window):
-        level, reason = "partly", "it says of one thing what the passage says of another"
+        level, code = "partly", "doubt"
     quote = window.quote
-    return Verdict(level, reason, round(score, 4), quote.source, quote.start, quote.end, quote.text)
+    return Verdict(level, code, detail, round(score, 4), quote.source, quote.start, quote.end, quote.text)
 
 
-def _level(claim: WeighedClaim, score: float, window: _Window) -> tuple[Level, str]:
+def _level(claim: WeighedClaim, score: float, window: _Window) -> tuple[Level, Code, str]:
     named = score < PARTLY and _is_named(claim, window.readings)
     if score < PARTLY and not named:
-        return "not", "the cited passages do not say this"
+        return "not", "unsaid", ""
     texts = [sentence.text for sentence in window.readings]
-    missing = missing_quantities(quantities(claim.wording), texts) + missing_verbatim(claim.wording, [window.text])
-    if missing:
-        return "not", f"{', '.join(missing[:3])} does not stand in the passage"
-    if named:
-        return "partly", ONLY_NAMES
+    if missing := missing_quantities(quantities(claim.wording), texts):
+        return "not", "figure", ", ".join(missing[:3])
+    if missing := missing_verbatim(claim.wording, [window.text]):
+        return "not", "quotation", missing[0]
+    if named:  # the passage may be in another language
+        return "partly", "part", ""
     if objection := objection_to(claim, window.readings):
-        return "partly", objection
-    if score < SUPPORTED:
-        return "partly", ONLY_A_PART
-    return "supported", ""
+        return "partly", *objection
+    return ("partly", "part", "") if score < SUPPORTED else ("supported", "", "")
 
 
 def _is_named(claim: WeighedClaim, readings: Sequence[Reading]) -> bool:

@@ -1,20 +1,23 @@
-"""What becomes of a draft: evidence chosen for it, each sentence judged, and kept, quoted instead, or dropped."""
+"""The program's own verdicts on a draft, by likeness of words: what decides where no model writes or judges.
+
+How a sentence comes into a brief: `evidence.draft` and `evidence.claims` read it out of the draft; `vetoes` refuses
+what is certainly wrong; where a model writes, a model judges the rest over all that the cited sources showed
+(`models.judge`, taken over in `rulings`), else `support` does here; what was refused is written once more, sentence
+by sentence (`graph.writing`), and judged again; the rest is left out, with its reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from research_agent.documents import Citation, Claim, OtherQuote, Passage
-from research_agent.evidence.check.instructions import orders_in, speaks_to_model
-from research_agent.evidence.check.objections import ADDITION
-from research_agent.evidence.check.support import ONLY_A_PART, ONLY_NAMES, Verdict, check_support
+from research_agent.documents import Basis, Citation, Claim, OtherQuote, Passage
+from research_agent.evidence.check.support import Verdict, check_support
+from research_agent.evidence.check.vetoes import Veto, computed_figures, orders_of, repeats_order, shown_of
 from research_agent.evidence.claims import DraftClaim, has_url
 from research_agent.evidence.passages import rank_passages
 from research_agent.evidence.selection import stands_alone
 
 EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
-SECOND_OPINION = "second opinion of "  # how the reason of a claim begins that a model judge lifted
-INSTRUCTION = "it repeats an instruction that a page gives to its reader"
 _MAX_QUOTE = 320  # characters of a passage that may stand in a brief as it is
 
 Evidence = list[tuple[int, list[Passage]]]
@@ -32,24 +35,9 @@ def choose_evidence(topic: str, ledger: Sequence[Citation], budget: int = EVIDEN
     return [(number, sorted(group, key=lambda p: p["start"])) for number, group in chosen.items() if group]
 
 
-def judge_claims(drafts: Sequence[DraftClaim], ledger: Sequence[Citation], max_bullets: int) -> list[Claim]:
-    """Each draft with its verdict over everything the model was shown of the sources that it cites.
-
-    Bullets beyond `max_bullets` are left out: a writer that can't stop is cut.
-    """
-    return [_judge(draft, ledger) for draft in drafts if draft.bullet <= max_bullets]
-
-
-def better_draft(first: list[Claim], second: list[Claim]) -> list[Claim]:
-    """The draft with more supported sentences; the second of equals."""
-    return max((second, first), key=lambda claims: sum(claim["verdict"] == "supported" for claim in claims))
-
-
-def may_be_lifted(claim: Claim) -> bool:
-    """Whether a second opinion may decide: only on wording, never on a number, name, quotation, negation or role."""
-    return claim["verdict"] == "partly" and (
-        claim["reason"] in (ONLY_A_PART, ONLY_NAMES) or claim["reason"].startswith(ADDITION)
-    )
+def by_program(drafts: Sequence[DraftClaim], ledger: Sequence[Citation]) -> list[Claim]:
+    """Each draft with the program's verdict over everything the model was shown of the sources that it cites."""
+    return [_check(draft, ledger) for draft in drafts]
 
 
 def quote_instead(claims: Sequence[Claim], ledger: Sequence[Citation]) -> list[Claim]:
@@ -65,35 +53,28 @@ def quote_instead(claims: Sequence[Claim], ledger: Sequence[Citation]) -> list[C
         fits = claim["verdict"] == "partly" and len(quote) <= _MAX_QUOTE and stands_alone(quote)
         if fits and claim["quote"] not in quoted:
             quoted.add(claim["quote"])
-            draft = DraftClaim(claim["bullet"], f"“{quote}”", (claim["quote_source"],))
-            verdict = _judge(draft, ledger)
+            draft = DraftClaim(claim["bullet"], f"“{quote}”", (claim["quote_source"],), claim["part"], claim["heading"])
+            verdict = _check(draft, ledger)
             if verdict["verdict"] == "supported":
                 result.append(verdict)
     return result
 
 
-def _judge(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
-    unknown = [number for number in draft.sources if not 1 <= number <= len(ledger)]
-    sources = draft.sources
-    if _repeats_instruction(draft.text, ledger):
-        verdict = Verdict("not", INSTRUCTION, 0.0)
-    elif has_url(draft.text):
-        verdict = Verdict("not", "it writes an address itself", 0.0)
-    elif unknown:
-        verdict = Verdict("not", f"there is no source [{unknown[0]}]", 0.0)
-    else:
-        verdict = _support(draft.text, sources, ledger)
-        if verdict.level != "supported" and len(sources) > 1:
-            # One number too many is no reason to lose a true sentence.
-            alone = [n for n in sources if _support(draft.text, (n,), ledger).level == "supported"]
-            if alone:
-                sources, verdict = tuple(alone), _support(draft.text, tuple(alone), ledger)
+def as_claim(draft: DraftClaim, verdict: Verdict, sources: Sequence[int], basis: Basis, judge: str = "") -> Claim:
+    """The record of a draft with its verdict."""
     return Claim(
         bullet=draft.bullet,
+        part="body" if draft.part == "open" else draft.part,
+        heading=draft.heading,
+        columns=list(draft.columns),
+        cells=list(draft.cells),
         text=draft.text,
         sources=list(sources),
         verdict=verdict.level,
-        reason=verdict.reason,
+        code=verdict.code,
+        detail=verdict.detail,
+        basis=basis,
+        judge=judge,
         score=verdict.score,
         quote=verdict.quote,
         quote_source=verdict.source,
@@ -103,27 +84,41 @@ def _judge(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
     )
 
 
-def _repeats_instruction(text: str, ledger: Sequence[Citation]) -> bool:
-    """Whether a sentence says what a page told the model to do or to say, cited or not."""
-    if speaks_to_model(text):
-        return True
-    orders = [(number, _orders(citation)) for number, citation in enumerate(ledger, start=1)]
-    orders = [(number, passages) for number, passages in orders if passages]
-    if not orders:
-        return False
-    said = " ".join(text.split()).rstrip(".!").casefold()
-    if any(said in " ".join(p["text"].split()).casefold() for _, passages in orders for p in passages):
-        return True
-    return any(check_support(text, [each]).level != "not" for each in orders)
+def basis_of(text: str, sources: Sequence[int], ledger: Sequence[Citation]) -> Basis:
+    """What a kept sentence rests on."""
+    if computed_figures(text, shown_of([ledger[number - 1] for number in sources])):
+        return "computed"
+    return "combined" if len(sources) > 1 else "stated"
 
 
-def _orders(citation: Citation) -> list[Passage]:
-    """What a source says to the model, sentence by sentence."""
-    return [
-        Passage(start=passage["start"] + start, end=passage["start"] + end, text=passage["text"][start:end])
-        for passage, spans in zip(citation["passages"], orders_in(citation["passages"]), strict=True)
-        for start, end in spans
-    ]
+def _check(draft: DraftClaim, ledger: Sequence[Citation]) -> Claim:
+    sources = draft.sources
+    if refused := _refused(draft, ledger):
+        verdict = Verdict("not", refused.code, refused.detail, 0.0)
+    else:
+        verdict = _support(draft.text, sources, ledger)
+        if verdict.level != "supported" and len(sources) > 1:
+            # One number too many is no reason to lose a true sentence.
+            alone = [n for n in sources if _support(draft.text, (n,), ledger).level == "supported"]
+            if alone:
+                sources, verdict = tuple(alone), _support(draft.text, tuple(alone), ledger)
+    basis = basis_of(draft.text, sources, ledger) if verdict.level == "supported" else ""
+    return as_claim(draft, verdict, sources, basis)
+
+
+def _refused(draft: DraftClaim, ledger: Sequence[Citation]) -> Veto | None:
+    """What no likeness makes up for. Figures and quotations are compared with the very passage by `check_support`."""
+    if repeats_order(draft.text, ledger) or _says_order(draft.text, ledger):
+        return Veto("instruction")
+    if has_url(draft.text):
+        return Veto("address")
+    unknown = [number for number in draft.sources if not 1 <= number <= len(ledger)]
+    return Veto("no_source", str(unknown[0])) if unknown else None
+
+
+def _says_order(text: str, ledger: Sequence[Citation]) -> bool:
+    """Whether a sentence says in other words what a page told the model to do or to say."""
+    return any(check_support(text, [(1, orders)]).level != "not" for orders in map(orders_of, ledger) if orders)
 
 
 def _support(text: str, numbers: Sequence[int], ledger: Sequence[Citation]) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from research_agent.search.language import guess_language
+from research_agent.language import guess_language
 
 
 @pytest.mark.parametrize(
