@@ -40,7 +40,7 @@ Form:
   ("- ") of one or two sentences. Where things are compared on the same points, a Markdown table instead of bullets.
   Between {least} and {most} bullets and rows in all, fewer if the evidence is thin. Nothing twice.
 - Only if sources contradict each other: "## DISAGREE", below it bullets that say what each says, with its date.
-- Only if a part of the topic is answered nowhere in the evidence: "## OPEN", below it a bullet for each, without number.
+- Only if a part of the topic is answered nowhere in the evidence: "## OPEN", below it a bullet for each, no number.
 - DISAGREE and OPEN are written so in every language. No list of sources, no addresses: these are added by program.
 
 Substance:
@@ -268,7 +268,7 @@ def _evidence_block(number: int, citation: Citation, passages: Sequence[Passage]
 def render_judgement(
     topic: str, sources: Sequence[JudgedSource], sentences: Sequence[tuple[str, str, Sequence[int]]]
 ) -> str:
-    """What the judge gets: sources with their passages, and sentences: id, text, and the numbers it cites ([]: open)."""
+    """What the judge gets: sources with passages; sentences as id, text and the numbers they cite ([]: open)."""
     shown = "\n".join(_judged_source(source) for source in sources)
     asked = "\n".join(
         f'<claim id="{name}" cites="{" ".join(map(str, cites)) or "open"}">{_line(text)}</claim>'

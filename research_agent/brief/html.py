@@ -174,7 +174,8 @@ def _sources(brief: Brief) -> str:
         f'<span class="address" dir="ltr">{_text(source.url)}</span></li>\n'
         for source in brief.sources
     )
-    return f'<section>\n<h2>{_text(labels_of(brief.language).sources)}</h2>\n<ol class="sources">\n{items}</ol>\n</section>\n'
+    heading = _text(labels_of(brief.language).sources)
+    return f'<section>\n<h2>{heading}</h2>\n<ol class="sources">\n{items}</ol>\n</section>\n'
 
 
 def _passages(brief: Brief, sources: dict[int, Source]) -> str:

@@ -34,7 +34,7 @@ def refused_sentences(claims: Sequence[Claim], ledger: Sequence[Citation]) -> li
         prompts.RefusedSentence(
             f"s{place + 1}",
             " | ".join(claim["cells"]) or claim["text"],
-            f"{_WHY[claim['code']]}{f': {claim['detail']}' if claim['detail'] else ''}",
+            ": ".join(part for part in (_WHY[claim["code"]], claim["detail"]) if part),
             _nearest(claim, ledger),
         )
         for place, claim in enumerate(claims)

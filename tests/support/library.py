@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from research_agent.documents import Page, SearchHit
+from typing import Any, cast
+
+from research_agent.documents import Citation, Page, Passage, SearchHit
 from research_agent.errors import SourceError
 
 
@@ -23,3 +25,16 @@ class Library:
         if url not in self.pages:
             raise SourceError("There is no such page. Try another source.")
         return Page(url, f"Title of {url}", self.pages[url])
+
+
+def a_citation(*texts: str, title: str = "A page", **more: Any) -> Citation:
+    """A source of which these passages were shown, one after the other in its text."""
+    passages, start = [], 0
+    for text in texts:
+        passages.append(Passage(start=start, end=start + len(text), text=text))
+        start += len(text) + 2
+    known = Citation(
+        url="https://a.example/", also_at=[], title=title, kind="page", content_hash=title, author="", site="",
+        published="", language="", passages=passages,
+    )  # fmt: skip
+    return cast(Citation, {**known, **more})

@@ -10,14 +10,21 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
+from research_agent import prompts
+
 Answer = AIMessage | Exception | Callable[[list[BaseMessage]], AIMessage]
 
 
 class ScriptedModel(BaseChatModel):
-    """Gives `answers` one after another, the last one for ever; keeps what it was sent in `seen`."""
+    """Gives `answers` one after another, the last one for ever; keeps what it was sent in `seen`.
+
+    Asked as judge it gives those of `judge` instead, kept apart in `judged`: without any it leaves all to the program.
+    """
 
     answers: list[Any]
+    judge: list[Any] = Field(default_factory=list)
     seen: list[list[BaseMessage]] = Field(default_factory=list)
+    judged: list[list[BaseMessage]] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -29,8 +36,11 @@ class ScriptedModel(BaseChatModel):
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
-        self.seen.append(list(messages))
-        answer: Answer = self.answers[min(len(self.seen), len(self.answers)) - 1]
+        asked, script = self.seen, self.answers
+        if messages[0].text == prompts.JUDGE:
+            asked, script = self.judged, self.judge or [says("{}")]
+        asked.append(list(messages))
+        answer: Answer = script[min(len(asked), len(script)) - 1]
         if isinstance(answer, Exception):
             raise answer
         message = answer if isinstance(answer, AIMessage) else answer(messages)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from research_agent.brief.brief import Brief, Source
-from research_agent.documents import Claim, OtherQuote
+from research_agent.brief.brief import Brief, LeftOut, Source
+from research_agent.documents import Claim, OtherQuote, Part
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -30,9 +30,14 @@ def claim(
     quote: str = "A quote.",
     start: int = 10,
     others: list[OtherQuote] | None = None,
+    part: Part = "body",
+    heading: str = "",
+    columns: list[str] | None = None,
+    cells: list[str] | None = None,
 ) -> Claim:
     return Claim(
-        bullet=bullet, text=text, sources=list(sources), verdict="supported", reason="", score=1.0,
+        bullet=bullet, part=part, heading=heading, columns=columns or [], cells=cells or [], text=text,
+        sources=list(sources), verdict="supported", code="", detail="", basis="stated", judge="", score=1.0,
         quote=quote, quote_source=sources[0], start=start, end=start + len(quote), others=others or [],
     )  # fmt: skip
 
@@ -53,7 +58,8 @@ def brief(**changes: Any) -> Brief:
             claim("Agents crash.", 2, 1, quote="They crash."),
             claim("So it is.", 2, bullet=2),
         ],
-        not_established=["Agents sing — the cited passages do not say this"],
+        open=["How agents end."],
+        left_out=[LeftOut(text="Agents sing.", sources=[1], code="unsaid", detail="sing")],
         sources=[a_source(1), a_source(2)],
         sources_read=3, steps=4, model="m", writer="m", finished_at="2026-12-01T08:00:00Z",
     )  # fmt: skip
@@ -64,8 +70,13 @@ def hostile(text: str, url: str = "https://example.org/1") -> Brief:
     source = a_source(1, title=text, author=text, site=text, published=text, language=text, url=url)
     return brief(
         topic=text,
-        claims=[claim(text, 1, quote=text)],
-        not_established=[text],
+        claims=[
+            claim(text, 1, quote=text, part="lead"),
+            claim(text, 1, quote=text, heading=text, bullet=2),
+            claim(text, 1, quote=text, heading=text, bullet=3, columns=[text, text], cells=[text, text]),
+        ],
+        open=[text],
+        left_out=[LeftOut(text=text, sources=[1], code="part", detail=text)],
         sources=[source],
         writer=text,
         finished_at=text,

@@ -10,12 +10,14 @@ import re
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage
 
 from research_agent import build_graph
 from research_agent.brief.bibliography import to_bibtex, to_csl_json
 from research_agent.brief.brief import Brief
 from research_agent.brief.html import to_html
 from research_agent.brief.json import to_json
+from research_agent.brief.markdown import to_markdown
 from research_agent.graph.context import ResearchContext
 from research_agent.graph.state import ResearchState
 from research_agent.limits import Limits
@@ -57,15 +59,23 @@ ADDRESS = re.compile(r"(?:https?|ftp|file)://[^\s\"'<>]*", re.IGNORECASE)
 READABLE = re.compile(r"evil", re.IGNORECASE)
 
 
+def yes_to_all(messages: list[BaseMessage]) -> AIMessage:
+    """The worst of judges: whatever is asked, yes."""
+    names = re.findall(r'<claim id="(s\d+)"', messages[-1].text)
+    return says(json.dumps({name: {"v": "yes", "p": ["1.1"]} for name in names}))
+
+
 async def write(draft: str, repaired: str) -> ResearchState:
     library = Library(PAGES)
-    model = ScriptedModel(answers=[searches("tide"), fetches(*URLS), says("DONE"), says(draft), says(repaired)])
+    model = ScriptedModel(
+        answers=[searches("tide"), fetches(*URLS), says("DONE"), says(draft), says(repaired)], judge=[yes_to_all]
+    )
     graph = build_graph(model, [make_search_web(library), make_fetch_url(library)])
     state: ResearchState = await graph.ainvoke({"topic": "the tide"}, context=ResearchContext(UNHURRIED))
     return state
 
 
-@given(DRAFTS, DRAFTS)
+@given(DRAFTS, st.one_of(DRAFTS, DRAFTS.map(lambda text: json.dumps({"s1": text, "s2": text}))))
 @example("- The moon causes most of the tide by its gravity. [1][2]", "")
 @example(
     "- xhttps://evil.example The moon causes most of the tide by its gravity. [1]", "- ht<b></b>tps://evil.example [1]"
@@ -110,6 +120,8 @@ def test_no_draft_breaks_what_a_brief_promises(draft: str, repaired: str) -> Non
 def test_an_address_that_a_writer_invents_is_not_even_shown_as_dropped(name: str) -> None:
     draft = f"- {SENTENCES[0]} [1]\n- {name} {SENTENCES[1]} [1]"
     state = asyncio.run(write(draft, draft))
-    assert state["not_established"]
-    assert "evil" not in state["final_brief"].replace("\\", "")
-    assert "(address)" in state["final_brief"]
+    brief = Brief.from_state(state, thread_id="t", edition=1, model="m")
+    shown = to_markdown(brief, left_out=True)
+    assert brief.left_out
+    assert "evil" not in shown.replace("\\", "")
+    assert "(address)" in shown

@@ -12,7 +12,9 @@ from tests.unit.brief.briefs import HOSTILE, a_source, brief, hostile
 def test_bullets_markers_sections_and_addresses() -> None:
     text = to_markdown(brief())
     assert "- Agents loop. [1] Agents crash. [2][1]\n- So it is. [2]\n" in text
-    assert "## Not established\n\n- Agents sing" in text
+    assert "## Open\n\n- How agents end.\n" in text
+    assert "sing" not in text and "## Left out" not in text
+    assert "## Left out\n\n- Agents sing. — its sources do not say this: sing\n" in to_markdown(brief(), left_out=True)
     assert "- [1] Title 1 (Ada Lovelace, Example, 2026-11-30)  \n  <https://example.org/1>" in text
 
 
@@ -30,7 +32,9 @@ def test_an_address_stays_byte_for_byte() -> None:
 def test_hostile_text_renders_as_text(text: str) -> None:
     markdown = MarkdownIt("commonmark").enable(["strikethrough", "table"])
     tokens = [
-        inner for token in markdown.parse(to_markdown(hostile(text))) for inner in (token, *(token.children or []))
+        inner
+        for token in markdown.parse(to_markdown(hostile(text), left_out=True))
+        for inner in (token, *(token.children or []))
     ]
     kinds = {token.type for token in tokens}
     assert not kinds & {
@@ -39,12 +43,12 @@ def test_hostile_text_renders_as_text(text: str) -> None:
         "image",
         "strong_open",
         "s_open",
-        "table_open",
         "code_inline",
         "fence",
     }
     assert [t.attrGet("href") for t in tokens if t.type == "link_open"] == ["https://example.org/1"]
-    assert [t.tag for t in tokens if t.type == "heading_open"] == ["h1", "h2", "h2"]
+    assert [t.tag for t in tokens if t.type == "heading_open"] == ["h1", "h2", "h2", "h2", "h2"]
+    assert [t.tag for t in tokens if t.type in ("th_open", "td_open")] == ["th", "th", "td", "td"]
     rendered = "".join(token.content for token in tokens if token.type == "text")
     assert " ".join(text.split()) in rendered
 

@@ -88,8 +88,8 @@ def test_headings_lead_ins_fences_and_own_sections_are_no_claims() -> None:
 
 def test_a_row_of_a_table_is_a_claim() -> None:
     assert parsed("| Kind | Share |\n|------|------:|\n| Loops | 5 % [2] |\n| Crashes | 7 % | [3] |") == [
-        (1, "Loops: 5 %", (2,)),
-        (2, "Crashes: 7 %", (3,)),
+        (1, "Loops — Share: 5 %", (2,)),
+        (2, "Crashes — Share: 7 %", (3,)),
     ]
 
 

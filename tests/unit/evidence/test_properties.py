@@ -51,7 +51,7 @@ def test_every_quote_is_verbatim(claim: str, one: str, other: str) -> None:
     stored = {1: one, 2: other}
     verdict = check_support(claim, [(n, split_passages(text, 80)) for n, text in stored.items()])
     assert 0 <= verdict.score <= 1
-    assert (verdict.level == "supported") == (not verdict.reason)
+    assert (verdict.level == "supported") == (not verdict.code)
     if verdict.source:
         assert stored[verdict.source][verdict.start : verdict.end] == verdict.quote != ""
     assert all(stored[quote.source][quote.start : quote.end] == quote.text for quote in verdict.others)

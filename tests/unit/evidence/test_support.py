@@ -48,22 +48,22 @@ def test_what_the_passage_says_is_supported(claim: str) -> None:
         ("The Amber Institute measured 46 percent of 1,200 lakes on 12 May 2021.", "12 May 2021"),
         ("Its report cost $2.5 billion.", "2.5 billion"),
         ("Its report cost €2.5 million.", "2.5 million"),
-        ("Lake Sund froze before Lake Vara.", "place"),
-        ("Lake Vara froze after Lake Sund.", "opposite"),
-        ("A ship reached the harbour in winter.", "negates"),
-        ("Trade did not rise by 5 to 7 percent per year.", "negates"),
-        ("Trade fell by 5 to 7 percent per year.", "opposite"),
-        ("Toolformer, described in arXiv:2303.17580, lets a model call expert models.", "sentence that says this"),
+        ("Lake Sund froze before Lake Vara.", "doubt Lake Sund"),
+        ("Lake Vara froze after Lake Sund.", "doubt after"),
+        ("A ship reached the harbour in winter.", "doubt"),
+        ("Trade did not rise by 5 to 7 percent per year.", "doubt"),
+        ("Trade fell by 5 to 7 percent per year.", "doubt fell"),
+        ("Toolformer, described in arXiv:2303.17580, lets a model call expert models.", "doubt"),
         ("Dr. Ek said that “the ice is our bridge” to visitors.", "bridge"),
         ("The Ruby Institute measured 46 percent of 1,200 lakes on 12 March 2021.", "Ruby"),
         ("The Amber Institute measured lakes (doi 10.1234/5678).", "10.1234"),
-        ("Penguins live in Antarctica.", "do not say"),
+        ("Penguins live in Antarctica.", "unsaid"),
     ],
 )
 def test_what_the_passage_does_not_say_is_not(claim: str, reason: str) -> None:
     verdict = check(claim)
     assert verdict.level != "supported", verdict
-    assert any(part in verdict.reason for part in reason.split("|")), verdict.reason
+    assert any(part in f"{verdict.code} {verdict.detail}" for part in reason.split("|")), verdict
 
 
 def test_the_quote_is_the_smallest_run_of_sentences() -> None:
@@ -79,7 +79,8 @@ def test_each_cited_source_must_say_its_part() -> None:
     assert verdict.level == "supported"
     assert {verdict.source, *(quote.source for quote in verdict.others)} == {1, 2}
     assert check(claim, TEXT).level != "supported"
-    assert check("Trade rose by 5 to 7 percent per year.", TEXT, OTHER).reason == "[2] does not say this"
+    silent = check("Trade rose by 5 to 7 percent per year.", TEXT, OTHER)
+    assert (silent.code, silent.detail) == ("unsaid", "[2]")
 
 
 def test_a_subject_of_one_source_with_a_predicate_of_another_is_not_supported() -> None:
