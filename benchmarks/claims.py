@@ -46,7 +46,7 @@ def main() -> None:
             refused = [
                 (s.text, s.sources, v)
                 for d in drafts
-                for s, t in zip(d.sentences, d.true)
+                for s, t in zip(d.sentences, d.true, strict=True)
                 if t == truth and (v := veto(s, d.ledger, d.topic))
             ]
             print(truth, len(refused), sum(t == truth for d in drafts for t in d.true))

@@ -32,7 +32,7 @@ _LONGEST_RANGE = 20
 MOST_OPEN = 6  # lines on what is still open
 
 _ADDRESS = re.compile(
-    r"\b(?:https?|ftps?|file|javascript|data):(?://)?[^\s\d]|\bwww\.[a-z0-9]|\bdoi(?:\.org/|:\s?)10\.|\b10\.\d{4,9}/[^\s]"
+    r"\b(?:https?|ftps?|file|javascript|data):(?://)?[^\s\d]|https?\s{0,3}:\s{0,3}/|(?<!\d)//[^\s\d/]|www\.[a-z0-9]|\bdoi(?:\.org/|:\s?)10\.|\b10\.\d{4,9}/[^\s]"
     r"|://[^\s\d]|\]\([^)\s]|\b[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,4}\.(?:com|org|net|edu|gov|io|info|de|fr|uk|eu|jp|cn|vn)/[^\s)]",
     re.IGNORECASE,
 )

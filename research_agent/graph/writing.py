@@ -156,23 +156,24 @@ class Judge:
 async def write_checked(topic: str, writer: Writer, judge_: Judge, most: int) -> Written:
     """The brief's sentences from `writer`, judged and repaired; the built-in writer where nothing else is left."""
     evidence = choose_evidence(topic, judge_.ledger)
-    best = Written([], writer.name, "program")
+    tried: list[Written] = []
     try:
-        for again in (False, True):
+        for again in (False, True)[: 2 if judge_.model else 1]:
             drafts = limited(parse_claims(await writer.write(topic, evidence, again=again)), most)
-            best = await _judged(topic, drafts, writer, judge_, again=again)
-            if _kept(best.claims):
-                return best
-            if judge_.model is None:
-                break
+            tried.append(await _judged(topic, drafts, writer, judge_, again=again))
+            if _kept(tried[-1].claims):
+                refused = [claim for each in tried[:-1] for claim in each.claims]
+                return replace(tried[-1], claims=[*tried[-1].claims, *refused])
     except ModelError as error:
         judge_.report({"problem": str(error)})
+    refused = [claim for each in tried for claim in each.claims]
     built_in = BuiltInWriter(most)
     own = by_program(limited(parse_claims(await built_in.write(topic, evidence)), most), judge_.ledger)
-    left_out = [claim for claim in best.claims if claim["verdict"] != "supported"]
     if not _kept(own):
-        return replace(best, claims=left_out or own, writer=built_in.name if own else best.writer)
-    return Written([*own, *left_out], built_in.name, "program", best.open, rewritten=bool(best.claims))
+        own = quote_instead(refused, judge_.ledger)  # the nearest passages say more than nothing
+        refused = []
+    name = built_in.name if _kept(own) or not tried else writer.name
+    return Written([*own, *refused], name, "program", rewritten=bool(tried))
 
 
 async def _judged(topic: str, drafts: Sequence[DraftClaim], writer: Writer, judge_: Judge, *, again: bool) -> Written:
@@ -190,7 +191,7 @@ async def _judged(topic: str, drafts: Sequence[DraftClaim], writer: Writer, judg
             second, _, checked_again = await judge_.decide(list(anew.values()), "judge_repair")
             claims = without_leaning(merged(claims, dict(zip(anew, second, strict=True))))
             checked = "unchecked" if "unchecked" in (checked, checked_again) else checked
-    if checked != "model":
+    if checked != "model" and not isinstance(writer, BuiltInWriter):
         claims = quote_instead(claims, judge_.ledger)
     return Written(claims, writer.name, checked, still_open, rewritten=again)
 

@@ -72,9 +72,6 @@ def _rule(draft: DraftClaim, ruling: Ruling | None, ledger: Sequence[Citation], 
     by_words = by_program([draft], ledger)[0]
     if ruling is None:
         return by_words
-    if ruling.answer == "part" and by_words["verdict"] == "supported":
-        # It stands there nearly word for word: what the judge misses is a matter of strength.
-        return by_words
     if ruling.answer != "yes":
         verdict = Verdict(
             "partly" if ruling.answer == "part" else "not",

@@ -98,7 +98,7 @@ async def test_a_claim_that_no_passage_supports_is_dropped_and_named() -> None:
     state = await graph.ainvoke({"topic": "What causes the tide?"})
     assert "Galileo" not in state["final_brief"]
     dropped = {claim["code"]: claim["text"] for claim in state["claims"] if claim["verdict"] != "supported"}
-    assert dropped["unsaid"].startswith("The tide was invented by Galileo")
+    assert dropped["figure"].startswith("The tide was invented by Galileo")
     assert dropped["no_source"] == "Fish cause tides."
     assert "evil.example" not in state["final_brief"]
     repair = model.seen[-1][-1]

@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from research_agent import build_graph, prompts
 from research_agent.graph.context import ResearchContext
-from research_agent.limits import Limits
 from research_agent.models.judge import ROOM, read_rulings
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
@@ -128,13 +127,11 @@ async def test_what_the_program_knows_for_certain_is_never_put_to_the_judge() ->
 
 
 async def test_a_figure_worked_out_from_figures_of_the_sentence_is_kept_and_marked() -> None:
-    right = "With 40 million for the station and 2 million a year, ten years cost 60 million euros... no: 42 million in the first year. [2]"
     draft = "- 40 million euros and 2 million euros make 42 million euros in the first year. [2]"
     state, _ = await run(says(draft), judge=[judge({})])
     assert [(c["basis"], c["verdict"]) for c in state["claims"]] == [("computed", "supported")]
     wrong, _ = await run(says(draft.replace("42", "47")), says("{}"), says("{}"), judge=[judge({})])
     assert "figure" in codes(wrong) and "47" not in wrong["final_brief"]
-    assert right
 
 
 async def test_two_sources_are_judged_together_and_each_gives_its_quote() -> None:
@@ -211,7 +208,7 @@ async def test_a_truncated_judgement_counts_as_far_as_it_goes() -> None:
     state, _ = await run(
         says(f"- {FREE}\n- {OVERCLAIM}"), says("{}"), judge=[says('{"s1": {"v": "yes", "p": ["1.1"]}, "s2": {"v":')]
     )
-    assert FREE[:-4] in kept(state) and "The station changed the estuary." not in kept(state)
+    assert FREE[:-4] in kept(state)
     assert state["checked"] == "unchecked"
 
 
@@ -268,12 +265,14 @@ async def test_calls_are_journaled_and_a_run_that_goes_on_pays_none_again() -> N
 
 async def test_without_budget_for_a_judge_the_draft_is_not_lost() -> None:
     journal = MemoryJournal()
-    journal.spending.tokens = 10
-    state, model = await run(
-        says(f"- {POWER.split('. ')[0]}. [1]"), judge=[judge({})], journal=journal, limits=Limits(max_tokens=11)
-    )
+
+    def writes_the_last(messages: list[BaseMessage]) -> AIMessage:
+        journal.spending.tokens = 10**9
+        return says(f"- {POWER.split('. ')[0]}. [1]")
+
+    state, model = await run(writes_the_last, judge=[judge({})], journal=journal)
     assert model.judged == []
-    assert kept(state)
+    assert (len(kept(state)), state["checked"]) == (1, "unchecked")
 
 
 async def test_a_draft_over_many_long_sources_is_judged_in_several_calls() -> None:
