@@ -84,6 +84,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMS, default="markdown", help="form of the brief (default: markdown)")
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--output", metavar="FILE", help="write the brief to FILE instead of stdout")
+    parser.add_argument("--left-out", action="store_true", help="also what was drafted and left out, with the reasons")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
@@ -113,7 +114,7 @@ def resume_command(arguments: argparse.Namespace) -> str:
             words += [flag, str(value)]
     if arguments.format != "markdown":
         words += ["--format", arguments.format]
-    switches = ("--no-input", "--json", "--quiet")
+    switches = ("--no-input", "--json", "--left-out", "--quiet")
     return shlex.join([*words, *(flag for flag in switches if getattr(arguments, flag[2:].replace("-", "_")))])
 
 

@@ -26,10 +26,11 @@ FORMS = {
 }
 
 
-def render(brief: Brief, form: str) -> str:
-    """`brief` in one of `FORMS`."""
+def render(brief: Brief, form: str, *, left_out: bool = False) -> str:
+    """`brief` in one of `FORMS`; `left_out` adds what could not be kept where the form does not have it anyway."""
     module, name = FORMS[form]
-    return str(getattr(import_module(module), name)(brief))
+    options = {"left_out": True} if left_out and form == "markdown" else {}
+    return str(getattr(import_module(module), name)(brief, **options))
 
 
 def check_writable(output: Path) -> None:

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     except WaitingForPerson as waiting:
         say(f'to answer: research-agent answer {waiting.thread_id} "…"')
         raise
-    rendered = output.render(brief, "json" if arguments.json else arguments.format)
+    rendered = output.render(brief, "json" if arguments.json else arguments.format, left_out=arguments.left_out)
     if target:
         output.write(target, rendered)
         say(f"brief written to {target}")

@@ -79,7 +79,7 @@ def show(words: Sequence[str]) -> int:
     if brief:
         from research_agent.brief.brief import Brief
 
-        rendered = render(Brief.from_dict(brief), arguments.format or "markdown")
+        rendered = render(Brief.from_dict(brief), arguments.format or "markdown", left_out=not arguments.format)
         sys.stdout.write(rendered if arguments.format else f"\n{rendered}")
     elif arguments.format:
         from research_agent.errors import UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
-from research_agent.documents import Claim, Page
+from research_agent.documents import Claim, Code, Page
 from research_agent.limits import Limits
 from tests.support.seed.acts import Act, failed_read, read, search
 from tests.support.seed.rows import PRICES, Tables
@@ -35,10 +35,10 @@ _THOUGHTS = (
     "Two sources disagree about {word}; I look for a third.",
     "I look at {word} in other words.",
 )
-_WRONG = (
-    "the cited passages say only a part of this",
-    "the cited passages do not say this",
-    "2030 does not stand in the passage",
+_WRONG: tuple[tuple[Code, str, float], ...] = (
+    ("part", "until 2030", 0.7),
+    ("unsaid", "", 0.3),
+    ("figure", "2030", 0.7),
 )
 _FAILURES = ("rate_limit", "timeout", "server", "bad_call", "empty", "truncated")
 _FAILURE_WEIGHTS = (5, 2, 4, 3, 1, 1)
@@ -104,8 +104,8 @@ class _Story:
             if rng.random() < 0.06:
                 run.fail("rate_limit", "write")
             run.write(claims)
-            if any(claim["reason"] for claim in claims):
-                run.write([claim for claim in claims if not claim["reason"]] or claims, "repair")
+            if any(claim["code"] for claim in claims):
+                run.write([claim for claim in claims if not claim["code"]] or claims, "repair")
         outcome = "no_evidence" if not claims else "partial" if reason else "complete"
         run.finish(outcome, reason or "done", claims)
         run.close(pruned_at=run.rows.now + timedelta(days=50) if self.pruned else None)
@@ -146,11 +146,10 @@ class _Story:
     def _claim(self) -> Claim:
         page, fact = self.facts.pop(self.rng.randrange(len(self.facts)))
         if self.rng.random() < 0.02:
-            claim = self.run.claim(fact.sentence, page, "", reason="there is no source [41]", score=0.0)
+            claim = self.run.claim(fact.sentence, page, "", code="no_source", detail="41", score=0.0)
             return {**claim, "sources": [41], "quote_source": 0, "end": 0}
         if self.rng.random() < 0.12:
-            reason = self.rng.choice(_WRONG)
+            code, detail, score = self.rng.choice(_WRONG)
             sentence = f"{fact.sentence.rstrip('.')}, and this will go on until 2030."
-            score = 0.3 if "do not say" in reason else 0.7
-            return self.run.claim(sentence, page, fact.quote, reason=reason, score=score)
+            return self.run.claim(sentence, page, fact.quote, code=code, detail=detail, score=score)
         return self.run.claim(fact.sentence, page, fact.quote)

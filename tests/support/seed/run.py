@@ -11,7 +11,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from research_agent.brief.brief import Brief
-from research_agent.documents import Claim, Page
+from research_agent.documents import Claim, Code, Page
 from research_agent.limits import Limits
 from research_agent.storage.runs import topic_to_thread_id
 from research_agent.tracing import semantic_names
@@ -128,15 +128,24 @@ class SeededRun:
         hashes = [entry["content_hash"] for entry in self.rows.ledger]
         return hashes.index(page.content_hash) + 1 if page.content_hash in hashes else 0
 
-    def claim(self, text: str, page: Page, quote: str, *, reason: str = "", score: float = 1.0) -> Claim:
-        """A sentence that cites `page`, with a quote of it at its true place. A `reason` drops it."""
+    def claim(
+        self, text: str, page: Page, quote: str, *, code: Code = "", detail: str = "", score: float = 1.0
+    ) -> Claim:
+        """A sentence that cites `page`, with a quote of it at its true place. A `code` drops it."""
         start = page.text.index(quote)
         return Claim(
             bullet=0,
+            part="body",
+            heading="",
+            columns=[],
+            cells=[],
             text=text,
             sources=[self.number_of(page)],
-            verdict="supported" if not reason else "partly" if score >= 0.5 else "not",
-            reason=reason,
+            verdict="supported" if not code else "partly" if score >= 0.5 else "not",
+            code=code,
+            detail=detail,
+            basis="" if code else "stated",
+            judge="" if code in ("figure", "no_source") else self.rows.model,
             score=score,
             quote=quote,
             quote_source=self.number_of(page),
@@ -156,7 +165,7 @@ class SeededRun:
         numbered: list[Claim] = [{**claim, "bullet": bullet} for bullet, claim in enumerate(claims, start=1)]
         state: dict[str, Any] = {"topic": self.topic, "claims": numbered, "citations": rows.ledger}
         state |= {"step_count": rows.step, "outcome": outcome, "stop_reason": stop_reason}
-        state["not_established"] = [f"{c['text']} — {c['reason']}" for c in numbered if c["verdict"] != "supported"]
+        state["checked"] = "model"
         state["writer"] = writer or (rows.model if claims else "")
         brief = Brief.from_state(
             state,
@@ -170,7 +179,7 @@ class SeededRun:
         self._end = {"outcome": outcome, "stop_reason": stop_reason, "brief": Jsonb(brief.to_dict())}
         self._end["finished_at"] = rows.now
         for position, claim in enumerate(numbered, start=1):
-            values: dict[str, Any] = {**claim, "others": Jsonb(claim["others"])}
+            values: dict[str, Any] = {**claim, **{name: Jsonb(claim[name]) for name in ("others", "columns", "cells")}}  # type: ignore[literal-required]
             values["quote_source"] = claim["quote_source"] or None
             values |= {"quote_start": values.pop("start"), "quote_end": values.pop("end")}
             rows.add("claims", position=position, **values)

@@ -85,7 +85,8 @@ def go_astray(tables: Tables, rng: random.Random, day: Callable[[float], datetim
             "Stripping the symbols makes a Go program start 28 percent faster.",
             BINARY,
             STRIPPED,
-            reason="the cited passages say only a part of this",
+            code="part",
+            detail="symbols",
             score=0.62,
         ),
     ]
@@ -157,7 +158,8 @@ def heat_pumps(tables: Tables, rng: random.Random, day: Callable[[float], dateti
             "In old houses every heat pump needs an electric heater.",
             FIELD_TEST,
             OLD_HOUSES,
-            reason="the passage says this of houses without new windows",
+            code="part",
+            detail="without new windows",
             score=0.44,
         ),
     ]
