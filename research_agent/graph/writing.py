@@ -27,6 +27,9 @@ from research_agent.models.extractive import write_brief
 from research_agent.models.judge import judge
 from research_agent.settings import EXTRACTIVE
 
+_ROOM = 80_000  # characters of evidence for a model, about 20,000 tokens
+_CHARS_PER_TOKEN = 2.5  # of the size that a prompt may have, with room for everything else
+
 Checked = Literal["model", "program", "unchecked"]
 
 
@@ -53,6 +56,7 @@ class Writer(Protocol):
     """Whoever writes a brief from evidence."""
 
     name: str
+    room: int  # characters of evidence that it takes
 
     async def write(self, topic: str, evidence: Evidence, *, again: bool = False) -> str:
         """The draft as Markdown; `again` where nothing of an earlier one could be kept.
@@ -71,6 +75,7 @@ class BuiltInWriter:
     """Picks sentences of the evidence; what it writes stands there word for word."""
 
     name = EXTRACTIVE
+    room = 24_000
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -96,6 +101,8 @@ class ModelWriter:
         report: Callable[[Any], None],
     ) -> None:
         self.name = name
+        tokens = context.max_prompt_tokens
+        self.room = min(_ROOM, int(tokens * _CHARS_PER_TOKEN)) if tokens else _ROOM
         self._model, self._ledger, self._questions = model, ledger, questions
         self._step, self._context, self._report = step, context, report
 
@@ -155,7 +162,7 @@ class Judge:
 
 async def write_checked(topic: str, writer: Writer, judge_: Judge, most: int) -> Written:
     """The brief's sentences from `writer`, judged and repaired; the built-in writer where nothing else is left."""
-    evidence = choose_evidence(topic, judge_.ledger)
+    evidence = choose_evidence(topic, judge_.ledger, writer.room)
     tried: list[Written] = []
     try:
         for again in (False, True)[: 2 if judge_.model else 1]:
@@ -168,6 +175,7 @@ async def write_checked(topic: str, writer: Writer, judge_: Judge, most: int) ->
         judge_.report({"problem": str(error)})
     refused = [claim for each in tried for claim in each.claims]
     built_in = BuiltInWriter(most)
+    evidence = choose_evidence(topic, judge_.ledger, built_in.room)
     own = by_program(limited(parse_claims(await built_in.write(topic, evidence)), most), judge_.ledger)
     if not _kept(own):
         own = quote_instead(refused, judge_.ledger)  # the nearest passages say more than nothing

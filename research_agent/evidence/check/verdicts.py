@@ -17,13 +17,12 @@ from research_agent.evidence.claims import DraftClaim, has_url
 from research_agent.evidence.passages import rank_passages
 from research_agent.evidence.selection import stands_alone
 
-EVIDENCE_CHARS = 24_000  # of passages that the writer gets, about 6,000 tokens
 _MAX_QUOTE = 320  # characters of a passage that may stand in a brief as it is
 
 Evidence = list[tuple[int, list[Passage]]]
 
 
-def choose_evidence(topic: str, ledger: Sequence[Citation], budget: int = EVIDENCE_CHARS) -> Evidence:
+def choose_evidence(topic: str, ledger: Sequence[Citation], budget: int) -> Evidence:
     """Passages for the writer within `budget` characters, spread over sources: each one's best, then each second …"""
     ranked = [[passage for _, passage in rank_passages(citation["passages"], topic)] for citation in ledger]
     chosen: dict[int, list[Passage]] = {number: [] for number in range(1, len(ledger) + 1)}
