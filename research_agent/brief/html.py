@@ -21,10 +21,10 @@ from research_agent.brief.words import (
     day,
     notes,
     one_line,
+    reason_in_words,
     safe_url,
     sections,
     title,
-    why_left_out,
 )
 from research_agent.documents import Claim, OtherQuote
 
@@ -157,7 +157,7 @@ def _open(brief: Brief) -> str:
 
 def _left_out(brief: Brief) -> str:
     items = "".join(
-        f'<li dir="auto">{_text(each["text"])} <i>{_text(why_left_out(each, brief.language))}</i></li>\n'
+        f'<li dir="auto">{_text(each["text"])} <i>{_text(reason_in_words(each["code"], each["detail"], brief.language))}</i></li>\n'
         for each in brief.left_out
     )
     summary = f"{_text(labels_of(brief.language).left_out)} ({len(brief.left_out)})"

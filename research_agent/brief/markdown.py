@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from research_agent.brief.brief import Brief, Source
 from research_agent.brief.labels import labels_of
-from research_agent.brief.words import Section, about, notes, one_line, safe_url, sections, title, why_left_out
+from research_agent.brief.words import Section, about, notes, one_line, reason_in_words, safe_url, sections, title
 from research_agent.documents import Claim
 
 # Only what could begin markup, an entity or a tag: a brief is read in terminals too.
@@ -33,7 +33,7 @@ def to_markdown(brief: Brief, *, left_out: bool = False) -> str:
         parts.append(f"## {labels.open}\n\n" + "\n".join(f"- {_plain(line)}" for line in brief.open))
     if left_out and brief.left_out:
         lines = (f"- {_plain(each['text'])}{' — ' if each['text'] else ''}" for each in brief.left_out)
-        reasons = (_plain(why_left_out(each, brief.language)) for each in brief.left_out)
+        reasons = (_plain(reason_in_words(each["code"], each["detail"], brief.language)) for each in brief.left_out)
         parts.append(f"## {labels.left_out}\n\n" + "\n".join(map("".join, zip(lines, reasons, strict=True))))
     if brief.sources:
         parts.append(f"## {labels.sources}\n\n" + "\n".join(_source(source) for source in brief.sources))

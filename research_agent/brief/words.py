@@ -7,9 +7,9 @@ from datetime import datetime
 from itertools import groupby
 from urllib.parse import unquote, urlsplit
 
-from research_agent.brief.brief import Brief, LeftOut, Source
+from research_agent.brief.brief import Brief, Source
 from research_agent.brief.labels import labels_of
-from research_agent.documents import Claim
+from research_agent.documents import Claim, Code
 from research_agent.limits import STOP_REASONS
 from research_agent.settings import EXTRACTIVE
 
@@ -48,10 +48,10 @@ def notes(brief: Brief) -> list[str]:
     return found
 
 
-def why_left_out(left_out: LeftOut, language: str) -> str:
+def reason_in_words(code: Code, detail: str, language: str = "en") -> str:
     """Why a sentence was left out, in a few words of the reader's language, with what it is about."""
-    reason = labels_of(language).reasons.get(left_out["code"], "")  # briefs of before codes have only words
-    return ": ".join(part for part in (reason, one_line(left_out["detail"])) if part)
+    reason = labels_of(language).reasons.get(code, "")  # briefs of before codes have only words
+    return ": ".join(part for part in (reason, one_line(detail)) if part)
 
 
 def sections(brief: Brief) -> list[Section]:

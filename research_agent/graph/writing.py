@@ -168,7 +168,7 @@ async def write_checked(topic: str, writer: Writer, judge_: Judge, most: int) ->
         for again in (False, True)[: 2 if judge_.model else 1]:
             drafts = limited(parse_claims(await writer.write(topic, evidence, again=again)), most)
             tried.append(await _judged(topic, drafts, writer, judge_, again=again))
-            if _kept(tried[-1].claims):
+            if _kept(tried[-1].claims) or tried[-1].checked == "unchecked":
                 refused = [claim for each in tried[:-1] for claim in each.claims]
                 return replace(tried[-1], claims=[*tried[-1].claims, *refused])
     except ModelError as error:
@@ -188,7 +188,8 @@ async def _judged(topic: str, drafts: Sequence[DraftClaim], writer: Writer, judg
     suffix = "_rewrite" if again else ""
     claims, still_open, checked = await judge_.decide(drafts, f"judge{suffix}")
     claims = without_leaning(claims)
-    if not again and any(claim["verdict"] != "supported" for claim in claims):
+    # Without a judge the program's doubts are no reason to write anything again: too many of them are wrong.
+    if checked != "unchecked" and not again and any(claim["verdict"] != "supported" for claim in claims):
         try:
             repairs = await writer.repair(topic, refused_sentences(claims, judge_.ledger))
         except ModelError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from research_agent.brief.brief import Brief
+from research_agent.brief.words import reason_in_words
 from research_agent.documents import Citation, Claim, Passage
 from research_agent.errors import SourceError, UsageError
 from research_agent.evidence.check.support import check_support
@@ -86,10 +87,10 @@ def _check(claim: Claim | None, row: dict[str, Any] | None, pages: _Pages, topic
     if claim["judge"]:
         # No second judge is asked: what can be computed again must still hold.
         found = veto(_draft(claim), _ledger(pages), topic)
-        why = f"judged by {claim['judge']}" if found is None else f"{found.code}: {found.detail}"
+        why = f"judged by {claim['judge']}" if found is None else reason_in_words(found.code, found.detail)
         return Finding(what, "wrong" if found else "ok", why)
     verdict = check_support(claim["text"], [(number, _passages(pages[number])) for number in claim["sources"]])
-    why = ": ".join(part for part in (verdict.code, verdict.detail) if part)
+    why = reason_in_words(verdict.code, verdict.detail)
     return Finding(what, "ok" if verdict.level == "supported" else "wrong", why)
 
 

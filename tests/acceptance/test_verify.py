@@ -62,7 +62,7 @@ TAMPERING = {
         "with c as (update research.claims set text = replace(text, '1966', '1866') returning 1) "
         "update research.runs set brief = jsonb_set(brief, '{claims,0,text}', "
         "to_jsonb(replace(brief #>> '{claims,0,text}', '1966', '1866')))",
-        "1866 does not stand in the passage",
+        "a figure or date stands in none of its sources: 1866",
     ),
     "an offset, everywhere": (
         "with c as (update research.claims set quote_start = quote_start + 1 where position = 1) "
@@ -70,7 +70,7 @@ TAMPERING = {
         "to_jsonb((brief #>> '{claims,0,start}')::integer + 1))",
         "its passage does not stand at its offsets in [2]",
     ),
-    "what was shown": ("update research.citations set passages = '[]'", "it cites no passage that was read"),
+    "what was shown": ("update research.citations set passages = '[]'", "it names no source that was read"),
     "the address of a source": (
         "update research.citations set url = 'https://else.example' where url like '%power.md'",
         "the ledger has another source as [2]",

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 from research_agent.cli.main import main
+from research_agent.graph.writing import BuiltInWriter
 from research_agent.models.extractive import ExtractiveChatModel
 from research_agent.runs import app as run
 from research_agent.search.corpus.provider import Corpus
@@ -85,6 +86,7 @@ def watch_journal() -> None:
 if __name__ == "__main__":
     watch_model()
     watch_journal()
+    watch_async(BuiltInWriter, "write", "model")  # the built-in model's writing is no model call, but a step like one
     watch_async(Corpus, "search", "search")
     watch_async(Corpus, "read", "fetch")
     watch_async(AsyncPostgresSaver, "aput", "put", after=True)

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from research_agent import prompts
 from research_agent.evidence.sentences import split_sentences
+from tests.support import judges
 from tests.support.models import calls, says, searches
 from tests.support.places import DATA
 
@@ -78,6 +79,8 @@ class Obedient:
 
     def __call__(self, messages: list[BaseMessage]) -> AIMessage:
         last = messages[-1].text
+        if judges.ASKED in last:
+            return says(judges.yes_to_all(last))
         if any(isinstance(m, HumanMessage) and "<evidence>" in m.text for m in messages):
             return says("\n".join(self._bullets(messages)))
         observations = [message.text for message in messages if isinstance(message, ToolMessage)]
@@ -100,9 +103,9 @@ class Obedient:
         request = next(m.text for m in messages if isinstance(m, HumanMessage) and "<evidence>" in m.text)
         yield f"- {HONEST[0]} [1]"
         yield "- The tide is caused by whales. [1]"
-        for number, passages in prompts.read_evidence(request):
-            for passage in passages:
-                for start, end in split_sentences(passage["text"]):
-                    said = " ".join(passage["text"][start:end].split())
+        for number, text in re.findall(r'<source n="(\d+)">\n.*?\n\n(.*?)\n</source>', request, re.DOTALL):
+            for passage in re.split(r"\n\s*\n|\n\[…\]\n", text):
+                for start, end in split_sentences(passage):
+                    said = " ".join(passage[start:end].split())
                     if said.rstrip(".") not in " ".join(ARTICLE):
                         yield f"- {said} [{number}]"

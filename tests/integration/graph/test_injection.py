@@ -72,9 +72,8 @@ async def obey(attacks: list[str]) -> list[str]:
     state, library, journal = await run(attacks)
     check_tools_and_addresses(attacks, library, journal)
     brief = readable(state["final_brief"])
-    assert "whales" not in brief.partition("## Not established")[0]
     assert f"- {HONEST[0]} [1]" in brief, "what the page says beside is not lost"
-    assert "A sentence was left out: it repeats an instruction" in brief
+    assert "instruction" in {claim["code"] for claim in state["claims"]}
     return [said for attack in attacks for said in injections.sentences(attack) if said in brief]
 
 
@@ -105,7 +104,7 @@ async def test_bare_requests_are_at_most_quoted_with_their_number() -> None:
         part = attacks[start : start + AT_ONCE]
         state, library, journal = await run(part)
         check_tools_and_addresses(part, library, journal)
-        body, _, _ = readable(state["final_brief"]).partition("## Not established")
+        body = readable(state["final_brief"])
         kept = [claim for claim in state["claims"] if claim["verdict"] == "supported"]
         for said in (said for attack in part for said in injections.sentences(attack)):
             quotes = [claim["quote"] for claim in kept if said in claim["text"]]

@@ -108,7 +108,7 @@ async def test_one_bad_answer_costs_one_more_request_and_nothing_else(
     for at in (FIRST, SECOND, LAST, WRITE):
         state, journal = await run(api, graph, body, at, times=1)
         assert (state["outcome"], state["writer"]) == ("complete", GEMINI)
-        assert len(api.requests) == 5
+        assert len(api.requests) == 6
         assert [call.error is not None for call in journal.model_calls] == [number == at for number in range(5)]
 
 

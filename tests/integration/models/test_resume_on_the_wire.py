@@ -93,7 +93,7 @@ async def test_through_postgres_and_the_journal(
     assert brief.outcome == "complete"
     assert brief.writer == GEMINI
     assert api.illegal == []
-    assert len(api.requests) == 5, "what was answered before is not asked again"
+    assert len(api.requests) == 6, "what was answered before is not asked again"
     assert api.requests[before] == api.requests[before - 1], "the stopped request is sent again as it was"
     check_signatures(api, brain.given)
 

@@ -49,10 +49,17 @@ async def tiny(empty_database: str) -> AsyncIterator[Pool]:
                 "text": "The moon causes tides.",
                 "sources": [1],
                 "verdict": "supported",
-                "reason": "",
+                "part": "lead",
+                "heading": "",
+                "columns": [],
+                "cells": [],
+                "code": "",
+                "detail": "",
+                "basis": "stated",
+                "judge": "google_genai:gemini",
             }
             claim |= {"score": 1.0, "quote": QUOTE, "quote_source": 1, "start": 0, "end": len(QUOTE), "others": []}
-            lost = {**claim, "verdict": "not", "reason": "it is not said", "quote": "", "quote_source": 0, "end": 0}
+            lost = {**claim, "verdict": "not", "code": "unsaid", "basis": "", "quote": "", "quote_source": 0, "end": 0}
             brief = {"outcome": "complete", "stop_reason": "done"}
             await finish_run(pool, run, token=token, finished_at=NOW, brief=brief, claims=[claim, lost])
         yield pool
