@@ -157,8 +157,9 @@ def _open(brief: Brief) -> str:
 
 def _left_out(brief: Brief) -> str:
     items = "".join(
-        f'<li dir="auto">{_text(each["text"])} <i>{_text(reason_in_words(each["code"], each["detail"], brief.language))}</i></li>\n'
+        f'<li dir="auto">{_text(each["text"])} <i>{_text(reason)}</i></li>\n'
         for each in brief.left_out
+        for reason in [reason_in_words(each["code"], each["detail"], brief.language)]
     )
     summary = f"{_text(labels_of(brief.language).left_out)} ({len(brief.left_out)})"
     head = f"<summary>{summary}</summary>"

@@ -21,6 +21,7 @@ from research_agent.storage.retention import delete_thread
 from tests.acceptance.test_person import make_brain
 from tests.acceptance.test_resume import kill_at, run_until_paused
 from tests.conftest import temporary_database
+from tests.support import judges
 from tests.support.commands import Agent, one_line
 from tests.support.documents import TOPIC, write_corpus
 from tests.support.fake_openai import FakeOpenAI, tool_call
@@ -287,6 +288,8 @@ def test_another_model_goes_on_with_the_history_of_the_first(
     def brain(body: dict[str, Any]) -> Any:
         if any("<evidence>" in str(message.get("content")) for message in body["messages"]):
             return brief
+        if judges.ASKED in (asked := str(body["messages"][-1].get("content"))):
+            return judges.yes_to_all(asked)
         return "DONE" if any(message.get("tool_call_id") == "mine" for message in body["messages"]) else more
 
     model.brain = brain
@@ -299,10 +302,10 @@ def test_another_model_goes_on_with_the_history_of_the_first(
     calls = [call["id"] for message in asked for call in message.get("tool_calls", [])]
     assert calls == [message["tool_call_id"] for message in asked if message["role"] == "tool"]
     assert calls[0] == "call-1-1", "what the built-in model asked for"
-    # It is charged with its own three calls, and the built-in model's cost nothing.
-    assert written["usage"]["input_tokens"] == 300
+    # It is charged with its own four calls, and the built-in model's cost nothing.
+    assert written["usage"]["input_tokens"] == 400
     spent = query(agent.database_url, "select request_model, calls, input_tokens from research.spending order by 1")
-    assert spent == [("extractive", 7, 0), ("small", 3, 300)]
+    assert spent == [("extractive", 6, 0), ("small", 4, 400)]
     [(thread, at)] = query(
         agent.database_url, "select forked_from, forked_at_step from research.run_summary where edition = 2"
     )

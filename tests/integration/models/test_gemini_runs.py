@@ -109,7 +109,7 @@ async def test_one_bad_answer_costs_one_more_request_and_nothing_else(
         state, journal = await run(api, graph, body, at, times=1)
         assert (state["outcome"], state["writer"]) == ("complete", GEMINI)
         assert len(api.requests) == 6
-        assert [call.error is not None for call in journal.model_calls] == [number == at for number in range(5)]
+        assert [call.error is not None for call in journal.model_calls] == [number == at for number in range(6)]
 
 
 async def test_a_blocked_prompt_is_sent_again_without_what_pages_said(api: FakeGemini, gemini: BaseChatModel) -> None:

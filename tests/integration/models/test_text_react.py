@@ -56,7 +56,7 @@ async def test_a_run_in_text(local: FakeOpenAI, text_model: BaseChatModel) -> No
         "search_web",
         "fetch_url",
     ]
-    assert [one.input_tokens for one in journal.model_calls] == [100] * 4
+    assert [one.input_tokens for one in journal.model_calls] == [100] * 5
     first, last = local.requests[0], local.requests[2]
     assert "tools" not in first
     assert first["stop"] == list(STOP)
@@ -95,7 +95,7 @@ async def test_auto_recovers_a_call_from_text_and_goes_on_in_text(local: FakeOpe
     async with open_model(SMALL, options(local, "auto")) as model:
         state, _ = await run(model)
     assert state["outcome"] == "complete"
-    assert ["tools" in body for body in local.requests] == [True, False, False, False]
+    assert ["tools" in body for body in local.requests] == [True, False, False, False, False]
 
 
 async def test_auto_goes_on_in_text_after_prose(local: FakeOpenAI) -> None:
@@ -103,7 +103,7 @@ async def test_auto_goes_on_in_text_after_prose(local: FakeOpenAI) -> None:
     async with open_model(SMALL, options(local, "auto")) as model:
         state, _ = await run(model)
     assert state["outcome"] == "complete"
-    assert ["tools" in body for body in local.requests] == [True, False, False, False, False]
+    assert ["tools" in body for body in local.requests] == [True, False, False, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ async def test_auto_goes_on_in_text_where_the_server_knows_no_tools(said: str, l
     async with open_model(SMALL, options(local, "auto")) as model:
         state, journal = await run(model)
     assert state["outcome"] == "complete"
-    assert [one.error for one in journal.model_calls] == [None] * 4
-    assert ["tools" in body for body in local.requests] == [True, False, False, False, False]
+    assert [one.error for one in journal.model_calls] == [None] * 5
+    assert ["tools" in body for body in local.requests] == [True, False, False, False, False, False]
 
 
 async def test_schema_mode_asks_the_server_to_enforce_a_call(local: FakeOpenAI) -> None:
@@ -140,7 +140,7 @@ async def test_an_unreadable_answer_is_asked_for_again_with_a_hint(
     state, journal = await run(text_model)
     assert state["outcome"] == "complete"
     assert 'Write "Action:" with the name of one tool (search_web, fetch_url)' in shown(local.requests[1])
-    assert [bool(one.error) for one in journal.model_calls] == [True, True, False, False, False, False]
+    assert [bool(one.error) for one in journal.model_calls] == [True, True, False, False, False, False, False]
 
 
 async def test_a_model_that_only_talks_gets_no_brief(local: FakeOpenAI, text_model: BaseChatModel) -> None:

@@ -23,6 +23,7 @@ from research_agent.graph.state import ResearchState
 from research_agent.limits import Limits
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
+from tests.support import judges
 from tests.support.library import Library
 from tests.support.models import ScriptedModel, fetches, says, searches
 
@@ -61,8 +62,7 @@ READABLE = re.compile(r"evil", re.IGNORECASE)
 
 def yes_to_all(messages: list[BaseMessage]) -> AIMessage:
     """The worst of judges: whatever is asked, yes."""
-    names = re.findall(r'<claim id="(s\d+)"', messages[-1].text)
-    return says(json.dumps({name: {"v": "yes", "p": ["1.1"]} for name in names}))
+    return says(judges.yes_to_all(messages[-1].text))
 
 
 async def write(draft: str, repaired: str) -> ResearchState:
@@ -99,13 +99,13 @@ def test_no_draft_breaks_what_a_brief_promises(draft: str, repaired: str) -> Non
         assert not ADDRESS.search(claim["text"])
         assert not READABLE.search(claim["text"])
         assert not re.search(r"\[\d+\]", claim["text"])
-        assert "<" not in claim["text"]
 
     markdown = state["final_brief"]
     body, _, rest = markdown.partition("\n## Sources\n")
     assert {int(n) for n in re.findall(r"(?<!\\)\[(\d+)\]", body)} <= numbers
     assert {int(n) for n in re.findall(r"^- \[(\d+)\] ", rest, re.MULTILINE)} == numbers
     page = to_html(brief)
+    assert not re.search(r"<(?:script|a href=.https?://evil)", page)
     assert {int(n) for n in re.findall(r"Passage in source (\d+)", page)} <= numbers
     assert {source.url for source in brief.sources} <= set(URLS)
     forms = [

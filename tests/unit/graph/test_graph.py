@@ -19,6 +19,7 @@ from research_agent.limits import Limits
 from research_agent.models.extractive import ExtractiveChatModel
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
+from tests.support import judges
 from tests.support.library import Library
 from tests.support.models import ScriptedModel, calls, fetches, says, searches
 
@@ -95,6 +96,7 @@ async def test_a_claim_that_no_passage_supports_is_dropped_and_named() -> None:
     )
     lie = "\n- ".join([BRIEF, *lies])
     graph, model = graph_with(Library(PAGES), searches("tide"), fetches(A, B), says("DONE"), says(lie), says(lie))
+    model.judge = [lambda messages: says(judges.yes_to_all(messages[-1].text))]
     state = await graph.ainvoke({"topic": "What causes the tide?"})
     assert "Galileo" not in state["final_brief"]
     dropped = {claim["code"]: claim["text"] for claim in state["claims"] if claim["verdict"] != "supported"}
