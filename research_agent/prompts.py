@@ -234,8 +234,19 @@ def render_hits(query: str, hits: Sequence[SearchHit]) -> str:
 def render_page(title: str, url: str, passages: Sequence[Passage], number: int | None = None) -> str:
     """The observation of a page: its passages, after `sanitize` with its number in the ledger."""
     mark = f"[{number}] " if number else ""
-    shown = _GAP.join(fenced(passage["text"]) for passage in passages)
+    shown = _joined(passages)
     return f"{mark}{_line(title)}\n{url}\n<page>\n{shown}\n</page>"
+
+
+def _joined(passages: Sequence[Passage]) -> str:
+    """The passages as one text: a gap is marked only where something was left out."""
+    text, end = "", 0
+    for passage in passages:
+        if text:
+            text += "\n" if passage["start"] - end <= _NEIGHBOURS else _GAP
+        text += fenced(passage["text"])
+        end = passage["end"]
+    return text
 
 
 def render_evidence(

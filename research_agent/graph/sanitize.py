@@ -24,6 +24,9 @@ from research_agent.storage.journal import Turn
 from research_agent.urls import canonical_url
 
 
+_AGAIN = 0.5  # of a page's passages: an address that says so much of what it said before is read again, not anew
+
+
 async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
     """Digest the observations of the last turn."""
     context = context_of(state, runtime)
@@ -138,7 +141,9 @@ def _as_known(page: Citation, ledger: Sequence[Citation]) -> Citation:
     text at each read, and a copy elsewhere is no second witness."""
     said = {passage["text"] for passage in page["passages"]}
     for entry in ledger:
-        if said and said <= {passage["text"] for passage in entry["passages"]}:
+        known = said & {passage["text"] for passage in entry["passages"]}
+        again = page["url"] == entry["url"] and len(known) >= _AGAIN * len(said)
+        if said and (known == said or again):
             return {**page, "content_hash": entry["content_hash"], "passages": entry["passages"]}
     return page
 

@@ -9,13 +9,14 @@ from langchain_core.tools import BaseTool, tool
 from research_agent import prompts
 from research_agent.documents import Citation, Page, Passage
 from research_agent.errors import SourceError
-from research_agent.evidence.passages import choose_passages
+from research_agent.evidence.passages import choose_passages, split_passages
 from research_agent.runs.events import short_address
 from research_agent.text import clean
 from research_agent.tools.runtime import InjectedRuntime
 from research_agent.urls import canonical_url, find_urls, url_host
 
-PASSAGE_BUDGET = 3000  # characters of one page that the model is shown
+WHOLE = 14_000  # characters up to which a page is shown whole
+PASSAGE_BUDGET = 6_000  # characters that are shown of a longer one at a time
 MAX_LINKS = 50  # addresses of one page that may be fetched afterwards
 
 
@@ -34,11 +35,11 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
 
     @tool(response_format="content_and_artifact", parse_docstring=True)
     async def fetch_url(url: str, runtime: InjectedRuntime, focus: str = "") -> tuple[str, dict[str, Any]]:
-        """Read a page. Returns the passages of it that matter for the topic; only pages read so can be cited.
+        """Read a page, whole or, if it is long, what of it matters for the topic; only pages read so can be cited.
 
         Args:
             url: an address that a search result or a page gave.
-            focus: words for what to look for on this page, beside the topic; "" for the topic alone.
+            focus: words for what to look for on a long page, also in a second look at what was not shown.
         """
         url = url.strip()
         if not _was_offered(url, runtime.state):
@@ -46,7 +47,7 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
         runtime.stream_writer({"waiting": f"reading {short_address(url)}"})
         page = await reader.read(url)
         topic = runtime.state["topic"]
-        passages = choose_passages(page.text, f"{topic} {clean(focus)}", PASSAGE_BUDGET)
+        passages = _passages(page, runtime.state, topic, clean(focus))
         if not passages:
             raise SourceError(f"There is no readable text at {url}. Try another source.")
         return prompts.render_page(page.title, page.url, passages), {
@@ -56,6 +57,18 @@ def make_fetch_url(reader: PageReader) -> BaseTool:
         }
 
     return fetch_url
+
+
+def _passages(page: Page, state: dict[str, Any], topic: str, focus: str) -> list[Passage]:
+    """What is shown of the page: all of a short one, else what meets topic and focus best. A second look is at what
+    was not shown yet, by the focus alone; where nothing is left, what was shown comes again and is nothing new."""
+    ledger = state.get("citations", [])
+    shown: list[Passage] = next((e["passages"] for e in ledger if e["content_hash"] == page.content_hash), [])
+    if len(page.text) <= WHOLE:
+        return split_passages(page.text)
+    seen = [(passage["start"], passage["end"]) for passage in shown]
+    query = focus if shown and focus else f"{topic} {focus}"
+    return choose_passages(page.text, query, PASSAGE_BUDGET, seen) or list(shown)
 
 
 def _was_offered(url: str, state: dict[str, Any]) -> bool:

@@ -32,8 +32,8 @@ A, B, C, D = PAGES
 MISSING = f"{SITE}/missing"
 # Long enough for two passages, so that another focus shows another one.
 PARTS = {
-    "locks": "A lock keeps ships afloat when the water of the tide falls. " * 50,
-    "birds": "Wading birds eat worms of the wet sand behind the falling tide. " * 50,
+    "locks": "A lock keeps ships afloat when the water of the tide falls. " * 150,
+    "birds": "Wading birds eat worms of the wet sand behind the falling tide. " * 150,
 }
 LONG = f"{SITE}/long"
 
