@@ -36,7 +36,7 @@ def make_reason(model: BaseChatModel, tools: Sequence[BaseTool]) -> Node:
             new.append(HumanMessage(prompts.task(state["topic"]), id="topic"))
         elif _said_nothing(state):
             new.append(HumanMessage(prompts.NUDGE, id=f"nudge-{step}"))
-        history = [SystemMessage(prompts.SYSTEM), *state.get("messages", []), *new]
+        history = [SystemMessage(prompts.system(names)), *state.get("messages", []), *new]
         site = CallSite(step, "reason", names)
         try:
             answer = await call_model(bound, history, site, context, runtime.stream_writer)

@@ -16,13 +16,12 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from research_agent import prompts
-from research_agent.documents import Citation, Passage
+from research_agent.documents import Citation, Passage, Question
 from research_agent.graph.context import ResearchContext, context_of
 from research_agent.graph.state import ResearchState, merge_citations
 from research_agent.limits import Limits, Standing, steps_left, stop_reason
 from research_agent.storage.journal import Turn
 from research_agent.urls import canonical_url
-
 
 _AGAIN = 0.5  # of a page's passages: an address that says so much of what it said before is read again, not anew
 
@@ -33,9 +32,11 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
     answer, observations = last_turn(state["messages"])
     before = state.get("citations", [])
     ledger, messages, urls = before, list[AnyMessage](), list[str]()
+    questions: list[Question] = []
     readers: dict[int, str] = {}  # number of a source → the call that read it first in this turn
     for observation in observations:
         artifact = observation.artifact if isinstance(observation.artifact, dict) else {}
+        questions += artifact.get("questions", [])
         urls += [canonical_url(hit["url"]) for hit in artifact.get("hits", [])]
         if observation.status == "success" and "citation" in artifact:
             ledger, message = _take_page(ledger, artifact["citation"], observation)
@@ -53,11 +54,16 @@ async def sanitize(state: ResearchState, runtime: Runtime[ResearchContext]) -> d
         "seen_urls": urls,
         "stagnant_turns": 0 if new_passages else state.get("stagnant_turns", 0) + 1,
     }
+    if questions:
+        update["questions"] = questions
+        if not state.get("questions"):  # to plan is no turn in vain
+            update["stagnant_turns"] = state.get("stagnant_turns", 0)
     if state.get("replies"):
         update["replies"] = {}  # they were to this turn: where ids are counted anew, another call has the same soon
     standing = context.standing({**state, **update}, identical_turns(state["messages"]))
     update["stop_reason"] = stop_reason(standing, context.limits)
-    if observations and not update["stop_reason"] and (hint := _hint(standing, context.limits)):
+    plan = state.get("questions", [])
+    if observations and not update["stop_reason"] and (hint := _hint(standing, context.limits) or _reminder(plan)):
         _append_hint(messages, observations[-1], hint)
     await context.journal.save_turn(
         Turn(
@@ -98,6 +104,12 @@ def _hint(standing: Standing, limits: Limits) -> str:
     if standing.stagnant_turns > 1:
         return prompts.HINT_STAGNANT
     return ""
+
+
+def _reminder(plan: Sequence[Question]) -> str:
+    """The questions once more: by the time of the third page a model has forgotten half of them."""
+    numbered = " ".join(f"({number}) {question['text']}" for number, question in enumerate(plan, start=1))
+    return prompts.HINT_QUESTIONS.format(questions=numbered) if plan else ""
 
 
 def _append_hint(messages: list[AnyMessage], last: ToolMessage, hint: str) -> None:

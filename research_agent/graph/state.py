@@ -17,6 +17,7 @@ from research_agent.documents import Citation, Claim, Question
 
 # A full copy each so many updates bounds the replay when a thread is loaded; runs are far shorter.
 _SNAPSHOT_EVERY = 1000
+_MOST_QUESTIONS = 8
 
 
 def _flat(writes: Sequence[Any]) -> list[Any]:
@@ -56,6 +57,12 @@ def append_urls(urls: list[str] | None, writes: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys([*(urls or []), *_flat(writes)]))
 
 
+def append_questions(plan: list[Question] | None, more: list[Question]) -> list[Question]:
+    """The questions of the topic in the order in which they were named; a second plan adds what is new in it."""
+    known = {question["text"] for question in plan or []}
+    return [*(plan or []), *(question for question in more if question["text"] not in known)][:_MOST_QUESTIONS]
+
+
 class ResearchState(TypedDict, total=False):
     """See `docs/architecture.md`. `stop_reason` is "" while running; `outcome` is set by finalize alone."""
 
@@ -63,7 +70,7 @@ class ResearchState(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=_SNAPSHOT_EVERY)]
     citations: Annotated[list[Citation], DeltaChannel(merge_citations, snapshot_frequency=_SNAPSHOT_EVERY)]
     seen_urls: Annotated[list[str], DeltaChannel(append_urls, snapshot_frequency=_SNAPSHOT_EVERY)]
-    questions: list[Question]
+    questions: Annotated[list[Question], append_questions]
     replies: dict[str, str]  # of a person to calls of the last turn, by call id
     step_count: int
     max_steps: int

@@ -15,6 +15,7 @@ from research_agent.search.base import SearchProvider
 from research_agent.search.corpus.provider import Corpus
 from research_agent.settings import Settings
 from research_agent.tools.fetch_url import PageReader, make_fetch_url
+from research_agent.tools.plan import make_plan
 from research_agent.tools.search_web import make_search_web
 from research_agent.urls import canonical_url
 
@@ -36,7 +37,7 @@ class Sources:
 
     def tools(self) -> list[BaseTool]:
         """The tools over them."""
-        return [make_search_web(self.search, self.since, self.until), make_fetch_url(self.reader)]
+        return [make_plan(), make_search_web(self.search, self.since, self.until), make_fetch_url(self.reader)]
 
 
 class Reader:

@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field
 
-from research_agent.storage.journal import ModelCall, NoJournal, Purpose, message_from_json
+from research_agent.storage.journal import ModelCall, NoJournal, Purpose, Turn, message_from_json
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web
 from tests.support.documents import DOCUMENTS
@@ -75,6 +75,10 @@ class MemoryJournal(NoJournal):
     def __init__(self) -> None:
         super().__init__()
         self.model_calls: list[ModelCall] = []
+        self.turns: list[Turn] = []
+
+    async def save_turn(self, turn: Turn) -> None:
+        self.turns.append(turn)
 
     async def find_model_call(self, step: int, purpose: Purpose) -> tuple[AIMessage | None, int]:
         made = [one for one in self.model_calls if (one.step, one.purpose) == (step, purpose)]
