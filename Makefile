@@ -24,6 +24,7 @@ check: lint types test
 lint: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/lint-imports
 
 types: $(VENV)/.installed-dev
 	$(VENV)/bin/mypy

@@ -23,8 +23,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from research_agent import prompts
+from research_agent.context import ResearchContext
 from research_agent.documents import Page, SearchHit
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from research_agent.models.extractive import write_brief

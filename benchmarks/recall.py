@@ -16,7 +16,7 @@ from typing import Any
 
 from _data import load_jsonl, table
 
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from research_agent.models.extractive import ExtractiveChatModel

@@ -30,9 +30,9 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
+from research_agent.context import ResearchContext
 from research_agent.documents import Page, SearchHit
 from research_agent.evidence.passages import choose_passages
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.graph.state import append_messages
 from research_agent.limits import Limits

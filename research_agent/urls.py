@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from functools import lru_cache
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 # Keys that say where a reader came from, not what is read. A key that can be an identity (id, p, page, v) is not here.
 _TRACKING = frozenset(
@@ -170,3 +170,14 @@ def _site_rules(host: str, path: str, query: str) -> tuple[str, str, str]:
     if host.endswith(".wikipedia.org"):
         return host, path.replace("%20", "_"), query
     return host, path, query
+
+
+def short_address(url: str) -> str:
+    """An address as far as a person needs it: a file's name, a page's host and path; as it is where it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    if parts.scheme == "file":
+        return unquote(parts.path.rsplit("/", 1)[-1])
+    return f"{parts.netloc}{parts.path}" if parts.netloc else url

@@ -11,9 +11,9 @@ from langgraph.runtime import Runtime
 from research_agent import prompts
 from research_agent.brief.brief import Brief, outcome_of
 from research_agent.brief.markdown import to_markdown
-from research_agent.graph.context import Node, ResearchContext, context_of
+from research_agent.context import ResearchContext, context_of
 from research_agent.graph.sanitize import last_turn
-from research_agent.graph.state import ResearchState
+from research_agent.graph.state import Node, ResearchState
 from research_agent.graph.writing import BuiltInWriter, Judge, ModelWriter, Writer, Written, write_checked
 from research_agent.limits import DONE, REPEATING, SOURCES_FAILED, STAGNANT
 from research_agent.settings import EXTRACTIVE

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.graph.finalize import make_finalize
 from research_agent.graph.reason import make_reason
 from research_agent.graph.sanitize import last_turn, sanitize

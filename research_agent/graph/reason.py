@@ -12,9 +12,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from research_agent import prompts
+from research_agent.context import ResearchContext, context_of
 from research_agent.errors import ModelError
-from research_agent.graph.context import Node, ResearchContext, context_of
-from research_agent.graph.state import ResearchState
+from research_agent.graph.state import Node, ResearchState
 from research_agent.limits import DONE, MODEL_FAILED, stop_reason
 from research_agent.models.call import CallSite, call_model
 from research_agent.tools.ask_human import as_payload, questions_in, replies_to

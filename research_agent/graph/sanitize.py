@@ -16,8 +16,8 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from research_agent import prompts
+from research_agent.context import ResearchContext, context_of
 from research_agent.documents import Citation, Passage, Question
-from research_agent.graph.context import ResearchContext, context_of
 from research_agent.graph.state import ResearchState, merge_citations
 from research_agent.limits import Limits, Standing, steps_left, stop_reason
 from research_agent.storage.journal import Turn

@@ -7,12 +7,14 @@ so a thread grows linearly with its steps (facts: plain reducers stored 1 KB x n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict, cast
+from collections.abc import Awaitable, Sequence
+from typing import Annotated, Any, Protocol, TypedDict, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import DeltaChannel
+from langgraph.runtime import Runtime
 
+from research_agent.context import ResearchContext
 from research_agent.documents import Citation, Claim, Question
 
 # A full copy each so many updates bounds the replay when a thread is loaded; runs are far shorter.
@@ -94,3 +96,9 @@ GOING_ON: ResearchState = {
     "open": [],
     "stagnant_turns": 0,
 }
+
+
+class Node(Protocol):
+    """A node of the graph: from the state to what it adds or changes."""
+
+    def __call__(self, state: ResearchState, runtime: Runtime[ResearchContext]) -> Awaitable[dict[str, Any]]: ...

@@ -14,12 +14,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from research_agent import prompts
+from research_agent.context import ResearchContext
 from research_agent.documents import Citation, Claim
 from research_agent.errors import ModelError
 from research_agent.evidence.check.rulings import Ruling, by_rulings, vetoed, without_leaning
 from research_agent.evidence.check.verdicts import Evidence, by_program, choose_evidence, quote_instead
 from research_agent.evidence.claims import DraftClaim, limited, parse_claims
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.repair import merged, read_repairs, refused_sentences
 from research_agent.limits import may_call_model
 from research_agent.models.call import CallSite, call_model

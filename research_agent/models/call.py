@@ -19,8 +19,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 
 from research_agent import tracing
+from research_agent.context import ResearchContext
 from research_agent.errors import ModelError
-from research_agent.graph.context import ResearchContext
 from research_agent.limits import may_call_model
 from research_agent.models import answers
 from research_agent.models.compaction import compact, withhold

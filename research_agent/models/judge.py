@@ -18,12 +18,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from research_agent import prompts
+from research_agent.context import ResearchContext
 from research_agent.documents import Citation, Passage
 from research_agent.evidence.check.instructions import orders_in
 from research_agent.evidence.check.rulings import Answer, Ruling
 from research_agent.evidence.claims import DraftClaim
 from research_agent.evidence.passages import rank_passages
-from research_agent.graph.context import ResearchContext
 from research_agent.models.call import CallSite, call_model
 
 ROOM = 80_000  # characters of passages in one call

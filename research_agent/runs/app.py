@@ -213,10 +213,10 @@ class _Job:
     def _make_runner(
         self, pool: Pool, run: Run, token: int, sources: Sources, models: Models, limits: Limits, start: Start
     ) -> ThreadRunner:
-        from research_agent.graph.context import ResearchContext
+        from research_agent.context import ResearchContext
         from research_agent.graph.graph import build_graph
-        from research_agent.models.breaker import PROCESS_BREAKER
         from research_agent.models.load import prompt_limit
+        from research_agent.resilience import PROCESS_BREAKER
         from research_agent.runs.driver import ThreadRunner
         from research_agent.storage.checkpoints import make_saver
         from research_agent.storage.journal import PostgresJournal

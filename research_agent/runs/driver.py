@@ -11,8 +11,8 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command, StateSnapshot
 
+from research_agent.context import ResearchContext
 from research_agent.errors import Interrupted, StorageError, WaitingForPerson
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import ResearchGraph
 from research_agent.graph.state import GOING_ON
 from research_agent.runs.events import Progress, Watcher, describe_update

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+
+from research_agent.urls import short_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,6 @@ def describe_update(node: str, update: dict[str, Any]) -> str:
             claims = update.get("claims", [])
             kept = sum(claim["verdict"] == "supported" for claim in claims)
             return f"{kept} of {len(claims)} sentences stand on a passage"
-
-
-def short_address(url: str) -> str:
-    """An address as far as a person needs it: a file's name, a page's host and path."""
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        return unquote(parts.path.rsplit("/", 1)[-1])
-    return f"{parts.netloc}{parts.path}" if parts.netloc else url
 
 
 def _describe_call(call: dict[str, Any]) -> str:

@@ -10,10 +10,9 @@ from research_agent import prompts
 from research_agent.documents import Citation, Page, Passage
 from research_agent.errors import SourceError
 from research_agent.evidence.passages import choose_passages, split_passages
-from research_agent.runs.events import short_address
 from research_agent.text import clean
 from research_agent.tools.runtime import InjectedRuntime
-from research_agent.urls import canonical_url, find_urls, url_host
+from research_agent.urls import canonical_url, find_urls, short_address, url_host
 
 WHOLE = 14_000  # characters up to which a page is shown whole
 PASSAGE_BUDGET = 6_000  # characters that are shown of a longer one at a time

@@ -14,9 +14,9 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from research_agent import prompts, tracing
+from research_agent.context import ResearchContext
 from research_agent.documents import Page
 from research_agent.errors import SourceError, StorageError
-from research_agent.graph.context import ResearchContext
 from research_agent.storage.journal import ToolCall
 from research_agent.text import clean, clean_json
 from research_agent.tools.ask_human import observation_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research_agent.urls import canonical_url, find_urls, url_host
+from research_agent.urls import canonical_url, find_urls, short_address, url_host
 from tests.support.places import SHARED
 
 PAIRS = SHARED / "fixtures" / "url_pairs.json"
@@ -111,3 +111,17 @@ def test_addresses_in_text_are_found_without_what_surrounds_them() -> None:
 def test_finding_addresses_takes_linear_time() -> None:
     for hostile in ("https://a.org/" + ")" * 50_000, "https://" * 20_000, "https://a.org/" + "](" * 20_000):
         find_urls(hostile)
+
+
+@pytest.mark.parametrize(
+    ("url", "short"),
+    [
+        ("https://a.example/x?y=1", "a.example/x"),
+        ("file:///home/ann/my%20notes.md", "my notes.md"),
+        ("http://[", "http://["),
+        ("[a link](https://a.example)", "[a link](https://a.example)"),
+        ("", ""),
+    ],
+)
+def test_what_a_person_is_shown_of_an_address_whatever_it_is(url: str, short: str) -> None:
+    assert short_address(url) == short

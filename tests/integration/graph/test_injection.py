@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from research_agent import build_graph
+from research_agent.context import ResearchContext
 from research_agent.evidence.check.instructions import instruction_spans, speaks_to_model
 from research_agent.evidence.selection import select_sentences
 from research_agent.evidence.sentences import split_sentences
-from research_agent.graph.context import ResearchContext
 from research_agent.limits import Limits
 from research_agent.models.extractive import ExtractiveChatModel
 from research_agent.storage.journal import NoJournal, ToolCall

@@ -16,8 +16,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from research_agent import build_graph
+from research_agent.context import ResearchContext
 from research_agent.errors import StorageError
-from research_agent.graph.context import ResearchContext
 from research_agent.limits import Limits
 from research_agent.storage.checkpoints import make_saver
 from research_agent.storage.database import open_pool
@@ -110,7 +110,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
-    monkeypatch.setattr("research_agent.graph.context.time", SimpleNamespace(monotonic=world.clock.monotonic))
+    monkeypatch.setattr("research_agent.context.time", SimpleNamespace(monotonic=world.clock.monotonic))
     return world
 
 

@@ -10,8 +10,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from research_agent import prompts
+from research_agent.context import ResearchContext
 from research_agent.errors import ModelError
-from research_agent.graph.context import ResearchContext
 from research_agent.models.call import MAX_REPAIRS, MAX_RETRIES, CallSite, call_model
 from tests.integration.models.conftest import GEMINI
 from tests.integration.models.test_failures import DAILY, GEMINI_ERRORS

@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.messages.utils import count_tokens_approximately
 
 from research_agent import prompts
+from research_agent.context import ResearchContext
 from research_agent.documents import Passage, SearchHit
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from research_agent.models.compaction import compact, withhold

@@ -151,8 +151,8 @@ def test_keys_are_taken_out_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_key_in_what_a_run_raises_or_logs(
     api: FakeGemini, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from research_agent.context import ResearchContext
     from research_agent.errors import ModelError
-    from research_agent.graph.context import ResearchContext
     from research_agent.models.call import CallSite, call_model
     from tests.support.scripted import MemoryJournal, Waits
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from langchain_core.language_models import BaseChatModel
 
+from research_agent.context import ResearchContext
 from research_agent.errors import ModelError
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from tests.integration.models.conftest import GEMINI, shared_file, shared_shapes

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
+from research_agent.context import ResearchContext
 from research_agent.errors import ModelError
-from research_agent.graph.context import ResearchContext
 from research_agent.models.call import CallSite, call_model
 from research_agent.models.load import ModelOptions, open_model
 from tests.integration.models.conftest import GEMINI, KEY, SecretStr

@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
 
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from research_agent.models.load import open_model

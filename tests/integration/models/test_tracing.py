@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 
 from research_agent import tracing
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.models.call import CallSite, call_model
 from tests.integration.models.conftest import GEMINI, KEY
 from tests.support.fake_gemini import FakeGemini, candidate, error

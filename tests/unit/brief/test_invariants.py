@@ -18,7 +18,7 @@ from research_agent.brief.brief import Brief
 from research_agent.brief.html import to_html
 from research_agent.brief.json import to_json
 from research_agent.brief.markdown import to_markdown
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.graph.state import ResearchState
 from research_agent.limits import Limits
 from research_agent.tools.fetch_url import make_fetch_url

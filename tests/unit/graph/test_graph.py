@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from research_agent import build_graph, errors
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.graph.graph import ResearchGraph
 from research_agent.graph.state import append_messages, append_urls, merge_citations
 from research_agent.limits import Limits
@@ -332,3 +332,11 @@ def test_the_same_text_at_two_addresses_is_one_source_with_both() -> None:
     assert [(source["url"], source["also_at"]) for source in merged] == [
         ("https://x.example", ["https://mirror.example"])
     ]
+
+
+@pytest.mark.parametrize("url", ["http://[", "[tides](https://a.example/tides)", "", "https://", "\x00", "a" * 5000])
+async def test_an_argument_that_is_no_address_is_an_observation(url: str) -> None:
+    graph, _ = graph_with(Library(PAGES), searches("tide"), fetches(url), fetches(A), says("DONE"), says(BRIEF))
+    state = await graph.ainvoke({"topic": "tide"})
+    assert state["outcome"] == "complete"
+    assert [m.status for m in state["messages"] if isinstance(m, ToolMessage)] == ["success", "error", "success"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage
 
 from research_agent import build_graph, prompts
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.limits import Limits
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web

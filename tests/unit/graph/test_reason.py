@@ -8,8 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from research_agent import prompts
+from research_agent.context import ResearchContext
 from research_agent.errors import ModelError
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.graph import build_graph
 from research_agent.limits import Limits
 from tests.support.scripted import MemoryJournal, ScriptedChatModel, Waits, call, library_tools

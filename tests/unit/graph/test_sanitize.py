@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from research_agent import build_graph, prompts
+from research_agent.context import ResearchContext
 from research_agent.documents import SearchHit
-from research_agent.graph.context import ResearchContext
 from research_agent.graph.sanitize import identical_turns
 from research_agent.limits import Limits, Spending
 from research_agent.tools.fetch_url import make_fetch_url

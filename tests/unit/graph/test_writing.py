@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from research_agent import build_graph, prompts
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.models.judge import ROOM, read_rulings
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.search_web import make_search_web

@@ -13,8 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from research_agent import build_graph
+from research_agent.context import ResearchContext
 from research_agent.errors import LeaseLost
-from research_agent.graph.context import ResearchContext
 from research_agent.limits import Limits
 from research_agent.storage.journal import ToolCall
 from research_agent.tools import guard

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from research_agent import build_graph, prompts
-from research_agent.graph.context import ResearchContext
+from research_agent.context import ResearchContext
 from research_agent.tools.fetch_url import make_fetch_url
 from research_agent.tools.plan import MOST, make_plan
 from research_agent.tools.search_web import make_search_web

@@ -6,13 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
-from research_agent.graph.state import ResearchState
 from research_agent.limits import Limits, Standing
-from research_agent.models.breaker import ModelBreaker
+from research_agent.resilience import ModelBreaker
 from research_agent.storage.journal import Journal, NoJournal
 
 
@@ -62,9 +61,3 @@ class ResearchContext:
 def context_of(state: Mapping[str, Any], runtime: Runtime[ResearchContext]) -> ResearchContext:
     """The context of a run; for a graph that was invoked without one, defaults and the state's own step limit."""
     return runtime.context or ResearchContext(Limits(max_steps=state.get("max_steps", Limits().max_steps)))
-
-
-class Node(Protocol):
-    """A node of the graph: from the state to what it adds or changes."""
-
-    def __call__(self, state: ResearchState, runtime: Runtime[ResearchContext]) -> Awaitable[dict[str, Any]]: ...

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from research_agent.graph.studio import make_graph
+from research_agent.runs.studio import make_graph
 from tests.support.documents import TOPIC
 from tests.support.places import REPOSITORY
 

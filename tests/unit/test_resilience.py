@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from research_agent.context import ResearchContext
 from research_agent.errors import ModelError
-from research_agent.graph.context import ResearchContext
-from research_agent.models.breaker import MAX_FAILURES, REST_SECONDS, ModelBreaker
 from research_agent.models.call import CallSite, call_model
+from research_agent.resilience import MAX_FAILURES, REST_SECONDS, ModelBreaker
 from tests.support.models import ScriptedModel, says
 from tests.support.scripted import MemoryJournal, Waits
 
